@@ -333,7 +333,6 @@ from minitorch_dist.tensors.ops.shapes.reshaping import (
 )
 from minitorch_dist.tensors.ops.statistics.counting import (
     argwhere as argwhere,
-    bucketize as bucketize,
     nonzero as nonzero,
     searchsorted as searchsorted,
     unique as unique,

@@ -18,7 +18,7 @@ from links import ROOT
 
 from minitorch_dist.distributed.schedules import choice
 from mtd.course import checking, lesson
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 from mtd.grids import contributions, grid_svg
 
 FOLDER: Final = ROOT / "docs" / "figures"
@@ -56,7 +56,7 @@ def figures() -> dict[Path, Callable[[], str]]:
 def of_lesson(number: float) -> str:
     """The grid of a lesson's picture, of our solution."""
     one = lesson.find(number)
-    with searched(folders(one, one.folder, {})):
+    with LessonAnswer.ours(one).searched():
         grid = checking.contents(checking.load(one))
     assert grid is not None
     return grid_svg.moving(grid) + "\n"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,24 +19,13 @@ from minitorch_dist.tensors.core import graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
-
-@dataclass(frozen=True)
-class PrintOptions:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
-
-
-_options = PrintOptions()
+_options: Final = SimpleNamespace(precision=4, threshold=1000, edgeitems=3, linewidth=80, sci_mode=None)
 
 
 def set_printoptions(**changes: Any) -> None:
-    """Change how tensors are printed from now on: what `PrintOptions` has, where it is not None."""
-    global _options
+    """Change how tensors are printed from now on: `precision`, `threshold`, `edgeitems`, `linewidth`, `sci_mode`."""
     given = {name: value for name, value in changes.items() if value is not None}
-    _options = replace(_options, **{"sci_mode": None, **given})
+    vars(_options).update({"sci_mode": None, **given})
 
 
 def to_text(self: TensorBase, *, name: str = "tensor") -> str:

@@ -94,9 +94,7 @@ class Tensor(TensorState):
     div = division.div
     div_ = updating.div_
     floor_divide = division.floor_divide
-    floor_divide_ = division.floor_divide_
     remainder = division.remainder
-    remainder_ = division.remainder_
 
     # powers
     pow = powers.pow
@@ -159,11 +157,8 @@ class Tensor(TensorState):
     logical_or = logic.logical_or
     logical_not = logic.logical_not
     bitwise_and = logic.bitwise_and
-    bitwise_and_ = logic.bitwise_and_
     bitwise_or = logic.bitwise_or
-    bitwise_or_ = logic.bitwise_or_
     bitwise_xor = logic.bitwise_xor
-    bitwise_xor_ = logic.bitwise_xor_
 
     # activations
     relu = rectifiers.relu
@@ -270,8 +265,7 @@ class Tensor(TensorState):
     is_complex = layout.is_complex
     is_signed = layout.is_signed
     is_cpu = property(layout.is_cpu)
-    is_sparse = is_quantized = is_mps = is_xpu = is_nested = property(layout.never)
-    is_mkldnn = is_sparse_csr = property(layout.never)
+    is_sparse = is_quantized = is_mps = is_xpu = property(layout.never)
     is_cuda = property(layout.is_cuda)
     is_meta = property(layout.is_meta)
 
@@ -411,8 +405,6 @@ class Tensor(TensorState):
 
     # scans
     cumsum = scans.cumsum
-
-    # differences
 
 
 TensorBase.plain = Tensor

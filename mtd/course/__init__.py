@@ -2,7 +2,7 @@
 
 A lesson, and a learner's folder:
 
-    source  lesson  fields      one marked file, from which come skeleton, solution and notebook; its folder; what a TOML file says
+    source  lesson  records     one marked file, from which come skeleton, solution and notebook; its folder; dataclasses as JSON and TOML have them
     sizes  carrying     blanks that are gaps, functions or files; a text in another size
     tracks              orders in which the lessons are read
     path  loading       which of the lessons' modules a name means: yours, or ours; a file as a module

@@ -7,11 +7,10 @@ lines(progress)                                           ("game", "2 of 8: lost
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 from mtd.course import levels, museum, progress as progresses
 from mtd.course.progress import BestResult, Progress
-from mtd.course.workspace import Workspace, around, is_one, last_used
+from mtd.course.workspace import WorkspaceError, find
 
 ROOMS = {
     "museum": "bugs that people had: mtd museum",
@@ -25,20 +24,10 @@ SHOWN = 3  # of a room; the rest is counted
 
 def enter(room: str, name: str, points: float, said: str) -> None:
     """The best of each is kept. Without a learner's folder nothing is, and that is no trouble."""
-    workspace = around(Path.cwd()) or _last()
-    if workspace is None:
-        return
-    with suppress(OSError), progresses.changing(workspace.folder) as progress:
+    with suppress(OSError, WorkspaceError), progresses.changing(find().folder) as progress:
         before = progress.rooms.setdefault(room, {}).get(name)
         if before is None or points > before.points:
             progress.rooms[room][name] = BestResult(float(points), said)
-
-
-def _last() -> Workspace | None:
-    folder = last_used()
-    with suppress(OSError):
-        return Workspace(folder) if folder is not None and is_one(folder) else None
-    return None
 
 
 def lines(progress: Progress) -> list[tuple[str, str, bool]]:

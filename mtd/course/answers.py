@@ -22,8 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from minitorch_dist.serialization.files import replacing
-from mtd.course import cells, pieces, workspace as workspaces
+from mtd.course import cells, pieces, records, workspace as workspaces
 from mtd.course.candidate import BY_YOU
 from mtd.course.cells import NotebookDrawing
 from mtd.course.examination import Examination
@@ -31,6 +30,7 @@ from mtd.course.lamp_page import LampPage
 from mtd.course.lesson import Lesson, LessonError, find
 from mtd.course.notebooks import MAGIC
 from mtd.course.workspace import Workspace
+from mtd.pages import whole_files
 
 AGREED: Final = ".cells.json"
 
@@ -61,13 +61,9 @@ class AnswerFile:
     def agreed(self) -> list[str]:
         """Those upon which cells and file last agreed; at first the skeleton's, and again when the blanks have another size."""
         given = self.given()
-        with suppress(OSError, ValueError, RecursionError):
-            found = json.loads(self._memory.read_text("utf-8"))
-            if (
-                isinstance(found, list)
-                and len(found) == len(given)
-                and all(isinstance(one, str) for one in found)
-            ):
+        with suppress(OSError, ValueError, TypeError, RecursionError):
+            found: list[str] = json.loads(self._memory.read_text("utf-8"))
+            if records.made(list[str], found) == found and len(found) == len(given):
                 return found
         return given
 
@@ -80,8 +76,7 @@ class AnswerFile:
         found, now = self.agreed(), self.now()
         for number, cell in cells.items():
             found[number] = now[number] if _bare(cell) == _bare(now[number]) else found[number]
-        with replacing(self._memory) as file:
-            file.write(json.dumps(found).encode())
+        whole_files.write(self._memory, json.dumps(found))
 
     def newer(self, number: int, cell: str) -> str | None:
         """The piece, if it was changed in the file and the cell was not."""
@@ -100,8 +95,7 @@ class AnswerFile:
             if now[number] not in (self.agreed()[number], self.given()[number]):
                 copy = workspaces.copy(self.path)
             now[number] = _bare(cell) + _space_below(now[number])
-            with replacing(self.path) as file:
-                file.write("".join(now).encode())
+            whole_files.write(self.path, "".join(now))
         self.agree({number: now[number]})
         return AnswerCell(_bare(now[number]), newer is not None, copy)
 
@@ -176,15 +170,11 @@ class NotebookAnswers:
     def picture(self) -> NotebookDrawing:
         """The picture of what stands in the file."""
         self._workspace.whole_text_of(self._lesson)
-        return _drawn(Examination.of(self._workspace, self._lesson, "picture"))
-
-
-def _drawn(exam: Examination) -> NotebookDrawing:
-    with exam:
-        exam.wait()
-    if exam.grid is None and exam.scene is None and not exam.text:
-        raise LessonError(f"it cannot be drawn: {exam.no_picture or exam.stopped or exam.printed}")
-    return NotebookDrawing(exam.scene or exam.text, exam.grid)
+        with Examination.of(self._workspace, self._lesson, "picture") as exam:
+            exam.wait()
+        if exam.undrawn:
+            raise LessonError(f"it cannot be drawn: {exam.undrawn}")
+        return NotebookDrawing(exam.scene or exam.text, exam.grid)
 
 
 def begin(number: float) -> NotebookAnswers:
@@ -198,7 +188,7 @@ def begin(number: float) -> NotebookAnswers:
         )
     workspace = workspaces.found_or_none() or workspaces.make(Path("course"))[0]
     lesson = find(number, workspace.room)
-    cells.stand_for(lesson, shell.user_ns, workspace.place(lesson), workspace.solved(workspace.progress()))
+    cells.stand_for(workspace.answer(lesson), shell.user_ns)
     found = NotebookAnswers(workspace, lesson, shell)
     shell.register_magic_function(found.answer, "cell", "answer")
     return found

@@ -20,21 +20,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from minitorch_dist.serialization.files import replacing
 from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Progress
 from mtd.course.sizes import first_line, names_of, words_of
 from mtd.course.source import END, unwritten
 from mtd.course.workspace import Workspace
+from mtd.pages import whole_files
 
 FACE: Final = "face"
 MADE: Final = "lessons.json"  # tells a folder that was assembled from any other
 
 _CHOICES: Final = tomllib.loads(Path(__file__).with_name("stack.toml").read_text("utf-8"))
-FACES: Final[Mapping[str, str]] = _CHOICES[
-    "faces"
-]  # the face's module in the place of a module of the library
+# The face's module in the place of a module of the library.
+FACES: Final[Mapping[str, str]] = _CHOICES["faces"]
 WITHOUT: Final = frozenset(_CHOICES["without"])  # lessons that are no part of the stack
 LEFT_OUT: Final = {module: frozenset(names) for module, names in _CHOICES["left_out"].items()}
 # Properties are no part of what runs: these functions, and all that needs this library.
@@ -80,7 +79,7 @@ def assemble(folder: Path, workspace: Workspace | None, room: Path = ROOM) -> As
         (folder / FACE).mkdir(parents=True, exist_ok=True)
         _clear(folder)
         for name, text in texts.items():
-            _write(folder / name, text)
+            whole_files.write(folder / name, text)
     except OSError as error:
         raise AssembleError(f"{error.filename or folder} cannot be written: {error.strerror}") from error
     given = [name for name in texts if name.startswith(f"{FACE}/") and name.endswith(".py")]
@@ -133,11 +132,6 @@ def _clear(folder: Path) -> None:
         path.unlink()
 
 
-def _write(path: Path, text: str) -> None:
-    with replacing(path) as file:
-        file.write(text.encode())
-
-
 # ------------------------------------------------------------------------------------------- modules
 
 
@@ -170,7 +164,7 @@ def _own(workspace: Workspace, progress: Progress, lesson: Lesson) -> str | None
     ):
         return None
     text = workspace.text_of(lesson)
-    return None if unwritten(text, lesson.number) or lesson.earlier(text) else text
+    return None if unwritten(text, lesson.number) or lesson.outdated(text) else text
 
 
 def added(lesson: Lesson, text: str, size: str) -> int:
@@ -302,40 +296,41 @@ def _said(
 ) -> list[str]:
     """The import's lines in the stack. `used`: other names are not imported."""
     lines = []
-    names = [one for one in node.names if used is None or (one.asname or one.name.partition(".")[0]) in used]
-    for one in names:
+    for one in node.names:
+        if used is not None and (one.asname or one.name.partition(".")[0]) not in used:
+            continue
         if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
             continue
-        asked = f" as {one.asname}" if one.asname else ""
-        if isinstance(node, ast.Import):
-            lines.append(_module(one.name, asked, node, lesson, modules))
-            continue
-        place = "." * node.level + (node.module or "")
-        inner = f"{place}.{one.name}"
-        if inner in FACES:  # from minitorch_dist import nn
-            folder, _, module = FACES[inner].rpartition(".")
-            lines.append(f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}")
-        elif place in FACES and place != "minitorch_dist":
-            lines.append(f"from .{FACES[place]} import {one.name}{asked}")
-        elif place in modules:
-            lines.append(f"from .{place} import {one.name}{asked}")
-        elif _is_plain(place):
-            lines.append(f"from {place} import {one.name}{asked}")
-        else:
-            raise _strange(inner, node, lesson)
+        said = _line(node, one, modules)
+        if not said:
+            inner = one.name if isinstance(node, ast.Import) else f"{_place(node)}.{one.name}"
+            raise AssembleError(
+                f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {inner}, which the stack does not have; it "
+                f"stands on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
+            )
+        lines.append(said)
     return _joined(lines)
 
 
-def _module(name: str, asked: str, node: ast.stmt, lesson: Lesson, modules: set[str]) -> str:
-    """`import name as …`"""
-    if name in FACES and asked:
-        folder, _, module = FACES[name].rpartition(".")
-        return f"from .{folder} import {module}{asked}"
-    if name in modules:
-        return f"from . import {name}{asked}"
-    if _is_plain(name):
-        return f"import {name}{asked}"
-    raise _strange(name, node, lesson)
+def _place(node: ast.ImportFrom) -> str:
+    return "." * node.level + (node.module or "")
+
+
+def _line(node: ast.Import | ast.ImportFrom, one: ast.alias, modules: set[str]) -> str:
+    """One name's import in the stack; "" where it has nothing for it."""
+    asked = f" as {one.asname}" if one.asname else ""
+    place = "" if isinstance(node, ast.Import) else _place(node)
+    inner = f"{place}.{one.name}" if place else one.name
+    if inner in FACES and (place or asked):  # from minitorch_dist import nn
+        folder, _, module = FACES[inner].rpartition(".")
+        return f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
+    if place in FACES and place != "minitorch_dist":
+        return f"from .{FACES[place]} import {one.name}{asked}"
+    if (place or inner) in modules:
+        return f"from .{place} import {one.name}{asked}"
+    if _is_plain(place or inner):
+        return f"from {place} import {one.name}{asked}" if place else f"import {one.name}{asked}"
+    return ""
 
 
 def _joined(lines: list[str]) -> list[str]:
@@ -353,13 +348,6 @@ def _joined(lines: list[str]) -> list[str]:
 def _is_plain(name: str) -> bool:
     top = name.partition(".")[0]
     return top == "numpy" or top in sys.stdlib_module_names
-
-
-def _strange(name: str, node: ast.stmt, lesson: Lesson) -> AssembleError:
-    return AssembleError(
-        f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {name}, which the stack does not have; it stands "
-        f"on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
-    )
 
 
 def _tidy(lines: list[str]) -> str:

@@ -57,16 +57,9 @@ def of_lesson(lesson: Lesson) -> dict[str, tuple[str, int | None]]:
     tree = ast.parse((lesson.folder / "check.py").read_text("utf-8"))
     found: dict[str, tuple[str, int | None]] = {}
     for function in tree.body:
-        if not isinstance(function, ast.FunctionDef):
-            continue
-        for mark in function.decorator_list:
-            if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == "lamp":
-                words = [word.value for word in mark.args if isinstance(word, ast.Constant)]
-                stars = [
-                    key.value.value for key in mark.keywords
-                    if key.arg == "star" and isinstance(key.value, ast.Constant)
-                ]  # fmt: skip
-                star = stars[0] if stars and isinstance(stars[0], int) else None
-                said = ast.get_docstring(function) or ""
-                found |= {word: (said, star) for word in words if isinstance(word, str)}
+        for mark in getattr(function, "decorator_list", []):
+            if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "lamp":
+                said = ast.get_docstring(function) or ""  # type: ignore[arg-type]
+                how = {key.arg: ast.literal_eval(key.value) for key in mark.keywords}
+                found |= {ast.literal_eval(name): (said, how.get("star")) for name in mark.args}
     return found

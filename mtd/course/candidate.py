@@ -16,17 +16,17 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from minitorch_dist.pictures.scene import Scene
-from mtd.course import checking, one_model, real_wires
+from mtd.course import checking, one_model, real_wires, records
 from mtd.course.explain import in_words, is_blank
-from mtd.course.lesson import Lesson, number_of, read
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
+from mtd.grids.grid import Grid
 from transports.clock import SystemClock
 
 LOOK = 0.05  # seconds between two looks of the watchman
@@ -44,110 +44,114 @@ class CheckOrder:
     """One order to the process: the code, and what to do with it."""
 
     task: str  # check, picture, truth, wire, model
-    lesson: str  # its folder
-    own: str  # the folder of the learner's file
-    solved: dict[float, str]
-    room: str
-    out: str  # the file for what is found
-    stop: str  # a file that appears when nobody wants to know any more
+    answer: LessonAnswer
+    folder: Path  # for what is found, and for temporary files
     processor: float  # seconds
     seconds: float
     only: list[str] | None = None
-    truths: list[str] | None = None  # names of functions of the check
+    truths: list[str] = field(default_factory=list)  # names of functions of the check
     token: str | None = None  # of the one run to be made
-    wire: dict[str, Any] | None = None  # over which wires, with how many ranks, on which network
+    wire: dict[str, Any] = field(
+        default_factory=dict
+    )  # over which wires, with how many ranks, on which network
 
-    def text(self) -> str:
-        return json.dumps(asdict(self))
+    @property
+    def found(self) -> Path:
+        return self.folder / "found"
 
-    @classmethod
-    def parse(cls, text: str) -> CheckOrder:
-        found = json.loads(text)
-        found["solved"] = {number_of(number): path for number, path in found["solved"].items()}
-        return cls(**found)
+    @property
+    def stop(self) -> Path:
+        """It appears when nobody wants to know any more."""
+        return self.folder / "stop"
 
 
 def main(arguments: list[str]) -> int:
-    order = CheckOrder.parse(arguments[0])
-    lesson, own = read(Path(order.lesson)), Path(order.own)
-    solved = {number: Path(path) for number, path in order.solved.items()}
-    room = Path(order.room)
-    with Path(order.out).open("a", encoding="utf-8") as out:
+    order: CheckOrder = records.made(CheckOrder, json.loads(arguments[0]))
+    with order.found.open("a", encoding="utf-8") as out:
 
         def say(event: str, **what: Any) -> None:
-            out.write(json.dumps({"event": event, **what}, default=float) + "\n")
+            out.write(json.dumps({"event": event, **what}, default=records.plain) + "\n")
             out.flush()
 
-        tempfile.tempdir = str(Path(order.out).parent)  # it goes away, however this process ends
+        tempfile.tempdir = str(order.folder)  # it goes away, however this process ends
         set_apart(lambda words: say("remark", words=words))
-        sys.unraisablehook = OnceEach(own / lesson.file)
+        sys.unraisablehook = OnceEach(order.answer.file)
         clock = SystemClock()
-        clock.start(lambda: watch(order, lesson, say, clock), "watchman")
-        if order.task == "check":
-            only = None if order.only is None else set(order.only)
-
-            def begins(known: CheckVerdict, lamps: tuple[str, ...]) -> None:
-                say("asks", lamps=lamps, known=known.to_json())
-
-            verdict = checking.check(lesson, own, solved, room, only, begins, order.token)
-            say("verdict", verdict=verdict.to_json(), printed=printed())
-        if order.task == "truth":
-            for name in order.truths or []:
-                say("truth", name=name, value=checking.truth(lesson, name, own, solved, room))
-        if order.task == "wire":
-            with searched(folders(lesson, own, solved, room), room):
-                for run in real_wires.swap_wires(lesson, **order.wire or {}):
-                    say("wire", run=asdict(run))
-        if order.task == "model":
-            with searched(folders(lesson, own, solved, room), room):
-                say("model", step=one_model.run(lesson).to_json(), alone=one_model.loss_of_one_rank())
-        if order.task in ("picture", "check"):
-            with suppress(Exception, SystemExit):  # what goes wrong is told otherwise
-                _fill(lesson, own, solved, room, say, verdict if order.task == "check" else None)
-        if order.task == "picture" or (order.task == "check" and not verdict.is_passed):
-            _draw(lesson, own, solved, room, say, verdict if order.task == "check" else None)
+        clock.start(lambda: watch(order, say, clock), "watchman")
+        TASKS[order.task](order, say)
         say("done")
     printed()
     os._exit(0)  # threads that the learner's code left behind have nothing to say here
 
 
-def _draw(
-    lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, say: Say, verdict: CheckVerdict | None
-) -> None:
-    """Draw the code as the lesson does. After a check that it did not pass, draw the run that failed, if one did."""
+def _check(order: CheckOrder, say: Say) -> None:
+    def begins(known: CheckVerdict, lamps: tuple[str, ...]) -> None:
+        say("asks", lamps=lamps, known=known)
+
+    verdict = checking.check(order.answer, order.only, begins, order.token)
+    say("verdict", verdict=verdict, printed=printed())
+    _show(order.answer, say, verdict)
+
+
+def _measure(order: CheckOrder, say: Say) -> None:
+    for name in order.truths:
+        say("truth", name=name, value=checking.truth(order.answer, name))
+
+
+def _over_wires(order: CheckOrder, say: Say) -> None:
+    with order.answer.searched():
+        for run in real_wires.swap_wires(order.answer.lesson, **order.wire):
+            say("wire", run=run)
+
+
+def _train(order: CheckOrder, say: Say) -> None:
+    with order.answer.searched():
+        say("model", step=one_model.run(order.answer.lesson), alone=one_model.loss_of_one_rank())
+
+
+TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
+    "check": _check,
+    "picture": lambda order, say: _show(order.answer, say),
+    "truth": _measure,
+    "wire": _over_wires,
+    "model": _train,
+}
+
+
+def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -> None:
+    """Draw the contents of the ranks, and the picture of the lesson; after a check that passed only the first."""
     lamp = _first_out(verdict)
-    if lamp == "runs":  # nothing could run
+    with suppress(Exception, SystemExit), answer.searched():  # what goes wrong is told otherwise
+        grid = _grid(answer, verdict, lamp)
+        if grid is not None:
+            say("grid", grid=grid)
+    if lamp == "runs" or (verdict is not None and verdict.is_passed):  # nothing could run, or all is well
         return
     try:
-        caption, drawn = _picture(lesson, own, solved, room, verdict, lamp)
+        with answer.searched():
+            caption, drawn = _picture(answer, verdict, lamp)
     except (Exception, SystemExit) as error:
-        why = in_words(error, own / lesson.file, lesson.folder / "check.py")
+        why = in_words(error, answer.file, answer.check_file)
         if verdict is None or why not in verdict.said.values():  # else the check has said so
             say("no picture", why=why)
         return
     if isinstance(drawn, Scene):
-        say("scene", scene=drawn.to_json(), caption=caption)
+        say("scene", scene=drawn, caption=caption)
     elif drawn is None:
-        why = f"this check draws no run; mtd show {lesson.number} draws what your code does"
-        say("no picture", why=why)
+        number = answer.lesson.number
+        say("no picture", why=f"this check draws no run; mtd show {number} draws what your code does")
     else:
         say("text", text=str(drawn))
 
 
-def _fill(
-    lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, say: Say, verdict: CheckVerdict | None
-) -> None:
-    """Draw what the ranks hold. After a check that found something wrong, only where a cell is wrong."""
+def _grid(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> Grid | None:
+    """After a check that found something wrong, only one in which a cell is wrong."""
     if verdict is not None and not verdict.lamps:
-        return  # something is still to be written
-    lamp = "" if verdict is not None and verdict.is_passed else _first_out(verdict)
-    with searched(folders(lesson, own, solved, room), room):
-        check = checking.load(lesson)
-        is_wrong = verdict is not None and lamp and lamp not in verdict.costs
-        token = verdict.tokens.get(lamp, "") if verdict is not None else ""
-        grid = checking.wrong_contents(check, lamp, token) if is_wrong else checking.contents(check)
-    if grid is not None:
-        say("grid", grid=grid.to_json())
+        return None  # something is still to be written
+    check = checking.load(answer.lesson)
+    if verdict is None or verdict.is_passed or not lamp or lamp in verdict.costs:
+        return checking.contents(check)
+    return checking.wrong_contents(check, lamp, verdict.tokens.get(lamp, ""))
 
 
 def _first_out(verdict: CheckVerdict | None) -> str:
@@ -156,19 +160,16 @@ def _first_out(verdict: CheckVerdict | None) -> str:
     return out[0] if out else ""
 
 
-def _picture(
-    lesson: Lesson, own: Path, solved: dict[float, Path], room: Path, verdict: CheckVerdict | None, lamp: str
-) -> tuple[str, Any]:
+def _picture(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> tuple[str, Any]:
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
-    with searched(folders(lesson, own, solved, room), room):
-        if verdict is None:
-            return "", checking.drawn(checking.load(lesson))
-        if lamp in verdict.tokens:
-            scene = checking.failing(lesson, verdict.tokens[lamp], lamp)
-            return scene.title, scene
-        if lamp in verdict.costs:  # it is correct, and costs too much
-            return "what your code does", checking.drawn(checking.load(lesson))
-        return "the run that failed", checking.failed_run(lesson, own, lamp)
+    if verdict is None:
+        return "", checking.drawn(checking.load(answer.lesson))
+    if lamp in verdict.tokens:
+        scene = checking.failing(answer.lesson, verdict.tokens[lamp], lamp)
+        return scene.title, scene
+    if lamp in verdict.costs:  # it is correct, and costs too much
+        return "what your code does", checking.drawn(checking.load(answer.lesson))
+    return "the run that failed", checking.failed_run(answer, lamp)
 
 
 def set_apart(tell: Callable[[str], None]) -> None:
@@ -202,7 +203,7 @@ class OnceEach:
 # ------------------------------------------------------------------------------- the watchman
 
 
-def watch(order: CheckOrder, lesson: Lesson, say: Say, clock: SystemClock) -> None:
+def watch(order: CheckOrder, say: Say, clock: SystemClock) -> None:
     """Look on; ends the process when something has gone too far."""
     deadline, parent = clock.deadline(order.seconds), os.getppid()
     begun = time.process_time()
@@ -217,13 +218,13 @@ def watch(order: CheckOrder, lesson: Lesson, say: Say, clock: SystemClock) -> No
             why = f"it took more than {MOST_HELD >> 30} GiB of memory"
         elif printed(flush=False) > MOST_PRINTED:
             why = f"it printed more than {MOST_PRINTED >> 20} MiB"
-        elif Path(order.stop).exists():
+        elif order.stop.exists():
             why = BY_YOU
         elif os.getppid() != parent:
             os._exit(STOPPED)
         if why:
             with suppress(Exception):
-                say("stopped", why=why, where=[*places(Path(order.own) / lesson.file)])
+                say("stopped", why=why, where=[*places(order.answer.file)])
             os._exit(STOPPED)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mtd.course import source
 from mtd.course.lesson import Lesson
-from mtd.course.sizes import FILE, Function, first_line, given_nodes, names_of, words_of
+from mtd.course.sizes import FILE, Function, first_line, given_nodes, names_of, needed
 from mtd.course.source import END, MARK
 
 OPEN, GIVEN, OWN = "open", "given", "own"
@@ -208,15 +208,10 @@ def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> Ca
         piece.key: piece for piece in mine.pieces
         if states.get(piece.key) != OPEN and not isinstance(piece.node, ast.Import | ast.ImportFrom)
     }  # fmt: skip
-    own = {name for name in whole if states.get(name) == OWN}
-    wanted = [*own]
-    by_name = {name: piece for piece in whole.values() for name in names_of(piece.node)}
-    while wanted:  # what they use
-        used = words_of(whole[wanted.pop()].node) & by_name.keys()
-        fresh = {by_name[name].key for name in used} - own
-        own |= fresh
-        wanted += fresh
-    written = {name for key in own for name in names_of(whole[key].node)}
+    wanted = {name for name in whole if states.get(name) == OWN}
+    nodes = needed(wanted, [piece.node for piece in whole.values()])
+    own = {key for key, piece in whole.items() if piece.node in nodes}
+    written = {name for node in nodes for name in names_of(node)}
     skeleton = lesson.sized(FILE, frozenset(written)).skeleton(lesson.number)
     new = LessonText(skeleton)
     stays = {name for node in given_nodes(new.tree) for name in names_of(node)}

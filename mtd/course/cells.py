@@ -13,8 +13,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, MutableMapping
-from pathlib import Path
+from collections.abc import Callable, MutableMapping
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +22,7 @@ from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.words import preformatted
 from mtd.course import checking
 from mtd.course.lesson import Lesson, all_lessons, find
-from mtd.course.path import folders
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from mtd.grids.grid import Grid
 
@@ -102,8 +101,7 @@ class NotebookLesson:
         """Judge what stands in the cells now."""
         verdict = CheckVerdict(self._lesson)
         begun = time.process_time()
-        file = self._lesson.folder / self._lesson.file
-        checking.ask_all(verdict, self._lesson, file, processes=False)
+        checking.ask_all(verdict, LessonAnswer.ours(self._lesson), processes=False)
         verdict.seconds = time.process_time() - begun
         return verdict
 
@@ -118,18 +116,16 @@ class NotebookLesson:
 def begin(number: float, namespace: MutableMapping[str, Any]) -> NotebookLesson:
     """Make these names, now and later, the module of a lesson."""
     lesson = find(number)
-    stand_for(lesson, namespace, lesson.folder, {})
+    stand_for(LessonAnswer.ours(lesson), namespace)
     return NotebookLesson(lesson)
 
 
-def stand_for(
-    lesson: Lesson, namespace: MutableMapping[str, Any], own: Path, solved: Mapping[float, Path]
-) -> None:
-    """Make these names the lesson's module, and let those of earlier lessons be found: in `solved`, else ours."""
-    places = [str(place) for place in folders(lesson, own, solved)]
+def stand_for(answer: LessonAnswer, namespace: MutableMapping[str, Any]) -> None:
+    """Make these names the lesson's module, and let those of earlier lessons be found."""
+    module, places = answer.lesson.module, [str(place) for place in answer.folders()]
     for one in all_lessons():
         sys.modules.pop(one.module, None)
     sys.path[:0] = [place for place in places if place not in sys.path]
     inherited = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([inherited] if inherited else [])])
-    sys.modules[lesson.module] = Here(lesson.module, namespace, str(own / lesson.file))
+    sys.modules[module] = Here(module, namespace, str(answer.file))

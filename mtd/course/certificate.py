@@ -101,12 +101,11 @@ def _unlike(golden: Lived, lived: Lived) -> list[str]:
     for step, (a, b) in enumerate(zip(golden.losses[begins:], lived.losses, strict=True)):
         if a != b:
             return [f"after step {begins + step + 1} its loss is {b!r}, and {a!r} alone"]
-    if lived.weights != golden.weights:
-        pairs = zip(golden.weights, lived.weights, strict=False)
-        at = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
-        return [f"weight {at} is {lived.weights[at]}, and {golden.weights[at]} alone"] if at is not None else [
-            f"it has {len(lived.weights)} weights, and alone there are {len(golden.weights)}"
-        ]  # fmt: skip
+    for at, (a, b) in enumerate(zip(golden.weights, lived.weights, strict=False)):
+        if a != b:
+            return [f"weight {at} is {b}, and {a} alone"]
+    if len(lived.weights) != len(golden.weights):
+        return [f"it has {len(lived.weights)} weights, and alone there are {len(golden.weights)}"]
     return []
 
 

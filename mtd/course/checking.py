@@ -1,6 +1,6 @@
 """A lesson's check against a file.
 
-verdict = check(lesson, folder)        the folder in which the learner's ring.py is
+verdict = check(LessonAnswer(lesson, folder))        the folder in which the learner's ring.py is
 print(verdict)
 ✔ correct ✔ exactly once ✔ never stuck  bytes 1.00× optimum  rounds 2.33× optimum   ★★★
 """
@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -28,40 +28,38 @@ from minitorch_dist.testing.verdict import Verdict as Found
 from mtd.course import lab, loading, sizes, source
 from mtd.course.explain import chained, in_words, remarks
 from mtd.course.lamps import Asked, MeasuredCost, Skipped, asked_by
-from mtd.course.lesson import ROOM, Lesson, all_lessons
-from mtd.course.path import folders, searched
+from mtd.course.lesson import Lesson, all_lessons
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import STARS, CheckVerdict
 from mtd.grids.grid import Grid
 from transports import keeper
 
 MOST_CELLS = 24  # of a grid that fits a terminal
 SEEDS = (1, 2, 3)
+Telling = Callable[[CheckVerdict, tuple[str, ...]], None]
 ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
 
 
 def check(
-    lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
-    only: set[str] | None = None, telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None,
+    answer: LessonAnswer,
+    only: Collection[str] | None = None,
+    telling: Telling | None = None,
     token: str | None = None,
-) -> CheckVerdict:  # fmt: skip
-    """Judge the file in the folder `own`; `solved` are the folders of earlier lessons that are the learner's.
+) -> CheckVerdict:
+    """Judge a file.
 
     Where some blanks are left, lamps that need them tell nothing; the others judge what is written. With `only`,
     functions of the check that light none of these lamps are left out. `telling` is called with what is known, and
     the lamps that are looked at next. With `token` only the run of this token is made.
     """
-    verdict = CheckVerdict(lesson)
-    file = own / lesson.file
-    text = file.read_text("utf-8")
+    lesson, file = answer.lesson, answer.file
+    verdict, text = CheckVerdict(lesson), file.read_text("utf-8")
     try:
         ast.parse(text, file.name)
     except (SyntaxError, ValueError) as error:
-        _cannot_run(verdict, error, file)
-        return verdict
-    if lesson.earlier(text):
-        verdict.lamps["runs"], verdict.worth["runs"] = False, 1
-        verdict.said["runs"] = lesson.earlier(text)
-        return verdict
+        return verdict.cannot_run(in_words(error, file))
+    if lesson.outdated(text):
+        return verdict.cannot_run(lesson.outdated(text))
     verdict.unwritten = source.unwritten(text, lesson.number)
     asked_for = sum(not blank.instead for blank in lesson.source.blanks)  # the others have an example in them
     if verdict.unwritten and len(verdict.unwritten) >= min(asked_for, text.count("# BLANK ")):
@@ -71,40 +69,37 @@ def check(
         for what in sizes.absent(text, lesson.source, lesson.exports)
     ]
     if lacking:
-        verdict.lamps["runs"], verdict.worth["runs"] = False, 1
-        verdict.said["runs"] = "\n".join(lacking)
-        return verdict
+        return verdict.cannot_run("\n".join(lacking))
     begun = time.process_time()
-    with searched(folders(lesson, own, solved or {}, room), room):
+    with answer.searched():
         with nullcontext() if token is None else replaying(token):
-            ask_all(verdict, lesson, file, only, telling, is_replay=token is not None)
+            ask_all(verdict, answer, only, telling, is_replay=token is not None)
         explain(verdict, text)
-        verdict.used = _used(lesson, own, solved or {}, room)
+        verdict.used = _used(answer)
     verdict.seconds = time.process_time() - begun
     return verdict
 
 
 def ask_all(
-    verdict: CheckVerdict, lesson: Lesson, file: Path, only: set[str] | None = None,
-    telling: Callable[[CheckVerdict, tuple[str, ...]], None] | None = None, is_replay: bool = False,
-    processes: bool = True,
+    verdict: CheckVerdict, answer: LessonAnswer, only: Collection[str] | None = None, telling: Telling | None = None,
+    is_replay: bool = False, processes: bool = True,
 ) -> None:  # fmt: skip
-    """Run the lesson's check with the modules that are found now; `file` is the learner's. Of a replay only what
-    brings several lamps: that is what has tokens. Without `processes` lamps that start some are left out."""
+    """Run the lesson's check with the modules that are found now. Of a replay only what brings several lamps: that is
+    what has tokens. Without `processes` lamps that start some are left out."""
     try:
-        asked = asked_by(load(lesson))
+        asked = asked_by(load(answer.lesson))
     except (Exception, SystemExit) as error:
-        _cannot_run(verdict, error, file)
+        verdict.cannot_run(in_words(error, answer.file))
         return
     for one in asked:
         if one.has_processes and not processes:
             continue
-        if (only is None or only & set(one.lamps)) and not (is_replay and len(one.lamps) == 1):
+        if (only is None or {*only} & {*one.lamps}) and not (is_replay and len(one.lamps) == 1):
             if telling is not None:
                 telling(verdict, one.lamps)
             is_early = one.has_processes and not all(verdict.lamps.values())
             asked_now = replace(one, function=_not_yet) if is_early else one
-            _ask(verdict, asked_now, file, lesson.folder / "check.py")
+            _ask(verdict, asked_now, answer)
 
 
 def _not_yet() -> Skipped:
@@ -121,18 +116,13 @@ def explain(verdict: CheckVerdict, text: str) -> None:
         verdict.said[name] = "\n".join([head, *(f"    {words}" for words in found), *rest])
 
 
-def _cannot_run(verdict: CheckVerdict, error: BaseException, file: Path) -> None:
-    verdict.lamps["runs"], verdict.worth["runs"] = False, 1
-    verdict.said["runs"] = in_words(error, file)
-
-
-def _used(lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path) -> dict[float, bool]:
+def _used(answer: LessonAnswer) -> dict[float, bool]:
     """The earlier lessons whose modules are loaded, and whether they are the learner's."""
     found = {}
-    for one in all_lessons(room):
+    for one in all_lessons(answer.lesson.room):
         file = getattr(sys.modules.get(one.module), "__file__", None)
-        if file is not None and one.number < lesson.number:
-            found[one.number] = one.number in solved and Path(file).parent == solved[one.number]
+        if file is not None and one.number < answer.lesson.number:
+            found[one.number] = Path(file).parent == answer.solved.get(one.number)
     return found
 
 
@@ -141,7 +131,7 @@ def load(lesson: Lesson) -> ModuleType:
     return loading.load(lesson.folder / "check.py", f"check_{lesson.name}")
 
 
-def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> None:
+def _ask(verdict: CheckVerdict, asked: Asked, answer: LessonAnswer) -> None:
     for name in asked.lamps:
         verdict.worth[name] = asked.worth(name)
         verdict.lamps[name] = None
@@ -153,7 +143,7 @@ def _ask(verdict: CheckVerdict, asked: Asked, file: Path, check_file: Path) -> N
     except (Exception, SystemExit) as error:
         if not _needs_a_blank(verdict, error):
             verdict.lamps[first] = False
-            verdict.said[first] = in_words(error, file, check_file)
+            verdict.said[first] = in_words(error, answer.file, answer.check_file)
         return
     if isinstance(result, Found):
         _take(verdict, asked, result)
@@ -208,10 +198,10 @@ def _take(verdict: CheckVerdict, asked: Asked, found: Found) -> None:
             verdict.tokens[name] = found.tokens[name]
 
 
-def picture(lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM) -> Any:
+def picture(answer: LessonAnswer) -> Any:
     """The picture that the lesson draws of this file: a Scene, or text."""
-    with searched(folders(lesson, own, solved or {}, room), room):
-        check = load(lesson)
+    with answer.searched():
+        check = load(answer.lesson)
         return drawn(check) or str(contents(check))
 
 
@@ -263,14 +253,14 @@ def failing(lesson: Lesson, token: str, lamp: str) -> Scene:
             return replace(journal.read(path).scene(), title=parse(token).where)
 
 
-def failed_run(lesson: Lesson, own: Path, lamp: str) -> Scene | None:
+def failed_run(answer: LessonAnswer, lamp: str) -> Scene | None:
     """A picture of the run upon which this lamp's function found the fault: the last one that it made.
     None where it made none."""
-    verdict = CheckVerdict(lesson)
+    verdict = CheckVerdict(answer.lesson)
     with keeper.temporary_folder("mtd-") as folder, journaling(Path(folder) / "run.mtd") as path:
-        for asked in asked_by(load(lesson)):
+        for asked in asked_by(load(answer.lesson)):
             if lamp in asked.lamps:
-                _ask(verdict, asked, own / lesson.file, lesson.folder / "check.py")
+                _ask(verdict, asked, answer)
         if verdict.lamps.get(lamp) is not False or not path.exists():
             return None
         scene = journal.read(path).scene()
@@ -290,9 +280,7 @@ def journaling(path: Path) -> Iterator[Path]:
             os.environ[journal.files.VARIABLE] = before
 
 
-def truth(
-    lesson: Lesson, name: str, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM
-) -> float:
+def truth(answer: LessonAnswer, name: str) -> float:
     """Measure the answer of a question."""
-    with searched(folders(lesson, own, solved or {}, room), room):
-        return float(getattr(load(lesson), name)())
+    with answer.searched():
+        return float(getattr(load(answer.lesson), name)())

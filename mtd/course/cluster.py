@@ -73,7 +73,7 @@ class Machine:
         self._changed = cluster.clock.condition(f"machine {rank} waits for a message")
 
     def send(self, dst: int, message: Any) -> None:
-        self._begin(f"sends to {dst}")
+        self.act(f"sends to {dst}")
         there = self.cluster.machines[dst]
         with there._changed:
             is_last = self.rank == len(there.cluster.machines) - 1
@@ -83,7 +83,7 @@ class Machine:
 
     def receive(self, timeout: float) -> Any:
         """The message that came first; None if none came in so many seconds."""
-        self._begin("receives")
+        self.act("receives")
         clock = self.cluster.clock
         deadline = clock.deadline(timeout)
         with self._changed:
@@ -99,12 +99,12 @@ class Machine:
                 self._changed.wait(left)
 
     def sleep(self, seconds: float) -> None:
-        self._begin("sleeps")
+        self.act("sleeps")
         self.cluster.clock.sleep(seconds)
 
     def compute(self, seconds: float) -> None:
         """Work that takes an ordinary machine so long, and a slow one longer."""
-        self._begin("sleeps")
+        self.act("sleeps")
         self.cluster.clock.sleep(seconds * self.cluster.slow.get(self.rank, 1))
 
     def now(self) -> float:
@@ -112,9 +112,7 @@ class Machine:
         return self.cluster.clock.now() / PICO
 
     def act(self, what: str) -> None:
-        self._begin(what)
-
-    def _begin(self, what: str) -> None:
+        """It happens at this instant, unless the machine dies before."""
         self.actions += 1
         trouble = self.cluster.trouble.get((self.rank, self.actions))
         if trouble is not None and trouble.still is None:

@@ -17,17 +17,16 @@ import site
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import minitorch_dist
 from minitorch_dist.pictures.scene import Scene
-from mtd.course import one_model
+from mtd.course import one_model, records
 from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
-from mtd.course.lesson import ROOM, Lesson, LessonError
-from mtd.course.progress import Progress
+from mtd.course.lesson import Lesson, LessonError
+from mtd.course.path import LessonAnswer
 from mtd.course.real_wires.swapping import LIMIT, SETTLING, WIRES, WireRun
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace
@@ -40,19 +39,16 @@ GRACE = 2.0  # seconds for the watchman to say where the code is
 SHOWN = 4000  # characters of what the code printed
 
 
-def limits(lesson: Lesson, processor: float | None = None) -> tuple[float, float]:
+def limits(lesson: Lesson) -> tuple[float, float]:
     """Seconds of processor time, and of anything: far more than any solution takes."""
-    processor = 4 + 1.5 * lesson.seconds if processor is None else processor
+    processor = 4 + 1.5 * lesson.seconds
     return processor, 30 + 5 * processor
 
 
 class Examination:
-    def __init__(
-        self, lesson: Lesson, own: Path, solved: Mapping[float, Path] | None = None, room: Path = ROOM,
-        task: str = "check", *, only: Sequence[str] | None = None, truths: Sequence[str] | None = None,
-        limit: float | None = None, token: str | None = None, wire: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        self.lesson, self.own = lesson, own
+    def __init__(self, answer: LessonAnswer, task: str = "check", **wanted: Any) -> None:
+        """`wanted`: what else stands in a `CheckOrder`."""
+        self.answer, lesson = answer, answer.lesson
         self.asks: tuple[str, ...] = ()  # the lamps that are looked at
         self._known = CheckVerdict(lesson)  # of the lamps before them
         self.verdict: CheckVerdict | None = None
@@ -72,39 +68,33 @@ class Examination:
         self.is_over = False
         self._at_end = ExitStack()
         self._folder = self._at_end.enter_context(keeper.temporary_folder("mtd-check-"))
-        processor, seconds = limits(lesson, limit)
-        if wire is not None:  # each wire has a limit of its own
+        processor, seconds = limits(lesson)
+        if task == "wire":  # each wire has a limit of its own
             seconds += len(WIRES) * (SETTLING + LIMIT)
-        order = CheckOrder(
-            task, str(lesson.folder), str(own.resolve()),
-            {number: str(path.resolve()) for number, path in (solved or {}).items()}, str(room),
-            str(self._folder / "found"), str(self._folder / "stop"), processor, seconds,
-            None if only is None else list(only), None if truths is None else list(truths), token,
-            None if wire is None else dict(wire),
-        )  # fmt: skip
-        self._found = (self._folder / "found").open("w+", encoding="utf-8")
+        self._order = CheckOrder(task, answer, self._folder, processor, seconds, **wanted)
+        self._found = self._order.found.open("w+", encoding="utf-8")
         self._output = (self._folder / "printed").open("w+b")
         self._rest = ""
         self._printed: int | None = None  # bytes, before the picture was drawn
         self._deadline = SystemClock().deadline(seconds + LATE)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "mtd.course.candidate", order.text()],
+                [sys.executable, "-P", "-m", "mtd.course.candidate", json.dumps(self._order, default=records.plain)],
                 stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
-                cwd=own, env=self._environment(), start_new_session=True,
+                cwd=answer.own, env=self._environment(), start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             self._close()
-            raise LessonError(f"no process can be started for {own / lesson.file}: {error}") from error
+            raise LessonError(f"no process can be started for {answer.file}: {error}") from error
 
     @classmethod
-    def of(
-        cls, workspace: Workspace, lesson: Lesson, task: str = "check", *,
-        progress: Progress | None = None, **how: Any,
-    ) -> Examination:  # fmt: skip
+    def of(cls, workspace: Workspace, lesson: Lesson, task: str = "check", **how: Any) -> Examination:
         """Of a learner's file, with the learner's earlier lessons."""
-        solved = workspace.solved(progress or workspace.progress())
-        return cls(lesson, workspace.place(lesson), solved, workspace.room, task, **how)
+        return cls(workspace.answer(lesson), task, **how)
+
+    @property
+    def lesson(self) -> Lesson:
+        return self.answer.lesson
 
     def _environment(self) -> dict[str, str]:
         found = dict(os.environ)
@@ -139,6 +129,14 @@ class Examination:
             self._end()
         return self.is_over
 
+    @property
+    def undrawn(self) -> str:
+        """Why there is no picture; "" if there is one."""
+        if self.grid is not None or self.scene is not None or self.text:
+            return ""
+        stopped = self.verdict.said.get("runs", "") if self.verdict else self.stopped
+        return self.no_picture or stopped or self.printed or "nobody knows why"
+
     def wait(self) -> Examination:
         while not self.poll(0.2):
             pass
@@ -154,20 +152,20 @@ class Examination:
             match found.pop("event"):
                 case "asks":
                     self.asks = tuple(found["lamps"])
-                    self._known = CheckVerdict.from_json(self.lesson, found["known"])
+                    self._known = records.made(CheckVerdict, found["known"])
                 case "verdict":
-                    self.verdict = CheckVerdict.from_json(self.lesson, found["verdict"])
+                    self.verdict = records.made(CheckVerdict, found["verdict"])
                     self._printed, self.asks = found["printed"], ()
                 case "remark" if self.verdict is None and found["words"] not in self.remarks:
                     self.remarks.append(found["words"])
                 case "wire":
-                    self.runs.append(WireRun(**found["run"]))
+                    self.runs.append(records.made(WireRun, found["run"]))
                 case "scene":
-                    self.scene, self.caption = Scene.from_json(found["scene"]), found["caption"]
+                    self.scene, self.caption = records.made(Scene, found["scene"]), found["caption"]
                 case "model":
-                    self.step, self.alone = one_model.ModelStep.from_json(found["step"]), found["alone"]
+                    self.step, self.alone = records.made(one_model.ModelStep, found["step"]), found["alone"]
                 case "grid":
-                    self.grid = Grid.from_json(found["grid"])
+                    self.grid = records.made(Grid, found["grid"])
                 case "text":
                     self.text = found["text"]
                 case "no picture":
@@ -208,7 +206,7 @@ class Examination:
         if self.is_over:
             return
         if self._process.poll() is None:
-            (self._folder / "stop").touch()
+            self._order.stop.touch()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
         is_late = self._process.returncode is None  # it had no time to say where it was
@@ -244,7 +242,7 @@ class Examination:
 
     def __repr__(self) -> str:
         state = "over" if self.is_over else f"looks at {', '.join(self.asks) or 'nothing yet'}"
-        return f"<Examination of {self.own / self.lesson.file}, {state}>"
+        return f"<Examination of {self.answer.file}, {state}>"
 
 
 def _ended(status: int) -> str:

@@ -21,8 +21,8 @@ from mtd.course import checking
 from mtd.course.chapters import judging as answers
 from mtd.course.chapters.chapter import Chapter, of_lesson
 from mtd.course.contest import NotAdmitted
-from mtd.course.fields import Titled
-from mtd.course.lesson import ROOM, Lesson, Mutant
+from mtd.course.lesson import Lesson, Mutant, Titled
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import STARS, CheckVerdict
 from transports import keeper
 
@@ -37,11 +37,11 @@ class Step:
     run: Callable[[], str]  # what is wrong, or ""
 
 
-def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
+def steps(lesson: Lesson) -> Iterator[Step]:
     def judge(text: str, only: set[str] | None = None) -> CheckVerdict:
         with keeper.temporary_folder("mtd-dev-") as folder:
             (Path(folder) / lesson.file).write_text(text, encoding="utf-8")
-            return checking.check(lesson, Path(folder), room=room, only=only)
+            return checking.check(LessonAnswer(lesson, Path(folder)), only)
 
     yield Step("whole", lambda: _whole(lesson))
     yield Step("unsolved", lambda: _unsolved(lesson, judge(lesson.source.skeleton(lesson.number))))
@@ -55,9 +55,9 @@ def steps(lesson: Lesson, room: Path = ROOM) -> Iterator[Step]:
     for question in lesson.questions:
         yield Step(
             f"question {question.truth}",
-            lambda question=question: _measured(lesson, question.truth, room),  # type: ignore[misc]
+            lambda question=question: _measured(lesson, question.truth),  # type: ignore[misc]
         )
-    yield Step("picture", lambda: _drawn(lesson, room))
+    yield Step("picture", lambda: _drawn(lesson))
     chapter = of_lesson(lesson)
     if chapter is not None:
         yield from chapter_steps(chapter)
@@ -128,17 +128,17 @@ def other_failure(lesson: Lesson, mutant: Mutant, verdict: CheckVerdict) -> str:
     return ""
 
 
-def _measured(lesson: Lesson, name: str, room: Path) -> str:
+def _measured(lesson: Lesson, name: str) -> str:
     try:
-        found = checking.truth(lesson, name, lesson.folder, room=room)
+        found = checking.truth(LessonAnswer.ours(lesson), name)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return "" if found >= 0 else f"the answer is {found}"
 
 
-def _drawn(lesson: Lesson, room: Path) -> str:
+def _drawn(lesson: Lesson) -> str:
     try:
-        drawn = checking.picture(lesson, lesson.folder, room=room)
+        drawn = checking.picture(LessonAnswer.ours(lesson))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     if isinstance(drawn, Scene):

@@ -24,9 +24,9 @@ class LampPage:
         self.verdict, self._following = verdict, following
         self._printed = plain_text.clean(exam.printed).split("\n")[-PRINTED:] if exam.printed else []
         self._drawn = None
-        if exam.grid is not None or exam.scene is not None or exam.text:
-            scene = exam.scene or exam.text
-            self._drawn = NotebookDrawing(scene if exam.grid is None else "", exam.grid)
+        if not exam.undrawn:
+            scene = (exam.scene or exam.text) if exam.grid is None else ""
+            self._drawn = NotebookDrawing(scene, exam.grid)
 
     @property
     def complaint(self) -> list[str]:

@@ -19,12 +19,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import Annotated
 
-from mtd.course.fields import LessonError as LessonError, Titled, read_fields
+from mtd.course import records
+from mtd.course.records import LessonError as LessonError
 from mtd.course.sample_failure import SampleFailure
 from mtd.course.sizes import completed, hints, sized
 from mtd.course.source import Source, parse
@@ -36,10 +38,6 @@ ROOM = Path(
     or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
 )
 FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
-NEEDED = frozenset({"title", "question", "part", "file", "why", "seconds", "minutes"})
-MORE = frozenset(
-    {"requires", "exports", "whole", "given", "earlier", "formerly", "predict", "bugs", "failure"}
-)
 HINTS = ("Nudge", "Plan", "Near code")
 
 
@@ -65,55 +63,82 @@ class Mutant:
     text: str  # of the whole file
 
 
+def number_of(said: object) -> float:
+    """13 of `13`, 5.5 of `05.5`; ValueError if it is no lesson's number."""
+    if not re.fullmatch(r"\d+(\.5)?", str(said)):
+        raise ValueError(f"{said!r} is not a number of a lesson")
+    return float(str(said)) if str(said).endswith(".5") else int(str(said))
+
+
+Number = Annotated[float, number_of]  # 13; 5.5 stands between 5 and 6
+
+
+@dataclass(frozen=True)
+class Titled:
+    """A text, and a file that the learner writes: a lesson, or an open chapter."""
+
+    folder: Path
+    title: str
+    question: str
+    file: str  # ring.py
+    minutes: int  # of a learner, about
+
+    @property
+    def module(self) -> str:
+        """The name by which it is imported: ring"""
+        return self.file.removesuffix(".py")
+
+    @property
+    def text(self) -> str:
+        return (self.folder / "text.md").read_text("utf-8")
+
+
 @dataclass(frozen=True)
 class Lesson(Titled):
-    number: float  # 13; 5.5 stands between 5 and 6
+    """A lesson; all but the first two fields stand in lesson.toml."""
+
+    number: Number
     name: str  # ring, for 13_ring
+    part: str
+    why: str  # what the check asks for matters, in a sentence
+    seconds: float  # of processor time, which its check may take
+    requires: list[Number] = field(default_factory=list)
+    exports: list[str] = field(default_factory=list)
+    whole: list[str] = field(
+        default_factory=list
+    )  # functions without a gap that are blank where whole ones are (see `sizes`)
+    given: list[str] = field(
+        default_factory=list
+    )  # files that the learner gets as they are; the check takes ours
+    earlier: dict[str, str] = field(
+        default_factory=dict
+    )  # `like`: a regular expression for answers of before; `say`
+    formerly: list[str] = field(default_factory=list)  # folders of lessons that are a part of this one now
+    predict: list[Question] = field(default_factory=list)
+    bugs: list[str] = field(default_factory=list)  # addresses of real cases
+    failure: SampleFailure | None = None  # the check's words about one wrong version, and how to read them
+
+    def to_json(self) -> str:
+        """Another process reads its folder."""
+        return str(self.folder.absolute())
+
+    @classmethod
+    def from_json(cls, folder: str) -> Lesson:
+        return read(Path(folder))
 
     @property
-    def part(self) -> str:
-        return str(self.fields["part"])
+    def room(self) -> Path:
+        """The folder of all lessons."""
+        return self.folder.parent
 
     @property
-    def why(self) -> str:
-        """Why what the check asks for matters, in a sentence."""
-        return str(self.fields["why"])
+    def questions(self) -> list[Question]:
+        return self.predict
 
-    @property
-    def seconds(self) -> float:
-        """Of processor time, which its check may take."""
-        return float(self.fields["seconds"])
-
-    @property
-    def requires(self) -> list[float]:
-        return [number_of(number) for number in self.fields.get("requires", [])]
-
-    @property
-    def exports(self) -> list[str]:
-        return [str(name) for name in self.fields.get("exports", [])]
-
-    @property
-    def whole(self) -> list[str]:
-        """Functions without a gap that are blank, too, where whole functions are (see `sizes`)."""
-        return [str(name) for name in self.fields.get("whole", [])]
-
-    @property
-    def given(self) -> list[str]:
-        """Files that the learner gets as they are, to run and to read. The check takes them from our folder."""
-        return [str(name) for name in self.fields.get("given", [])]
-
-    def earlier(self, text: str) -> str:
-        """How to repair an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass.
-
-        `earlier` in lesson.toml has `like`, a regular expression that finds something in such answers, and `say`.
-        """
-        given = self.fields.get("earlier")
-        return str(given["say"]) if given and re.search(given["like"], text) else ""
-
-    @property
-    def formerly(self) -> list[str]:
-        """The folders of lessons that are a part of this one now. Their numbers and names lead here."""
-        return [str(name) for name in self.fields.get("formerly", [])]
+    def outdated(self, text: str) -> str:
+        """How to repair an answer to the lesson as it was before it changed; "" if this is none. Such answers do not pass."""
+        is_old = bool(self.earlier) and re.search(self.earlier["like"], text)
+        return self.earlier["say"] if is_old else ""
 
     def moved(self, wanted: object) -> str:
         """Where the lesson is now that has this number or name, if it is a part of this one; else ""."""
@@ -130,11 +155,6 @@ class Lesson(Titled):
     def sized(self, size: str, carried: frozenset[str] = frozenset()) -> Source:
         """The source with blanks of this size; of the names in `carried` a file asks no more."""
         return sized(self.source, size, tuple(self.whole), tuple(self.exports), carried)
-
-    @cached_property
-    def failure(self) -> SampleFailure | None:
-        """The words of the check about one wrong version, and how to read them."""
-        return SampleFailure.of(self.fields["failure"]) if "failure" in self.fields else None
 
     @property
     def plain_text(self) -> str:
@@ -163,13 +183,6 @@ class Lesson(Titled):
         return hints(self.source, size, self.whole, self.hints, self.number)
 
     @cached_property
-    def questions(self) -> list[Question]:
-        return [
-            Question(**{key: str(value) for key, value in given.items()})
-            for given in self.fields.get("predict", [])
-        ]
-
-    @cached_property
     def mutants(self) -> list[Mutant]:
         return [read_mutant(self, path) for path in sorted((self.folder / "mutants").glob("*.py"))]
 
@@ -187,8 +200,7 @@ def read(folder: Path) -> Lesson:
     named = FOLDER.fullmatch(folder.name)
     if named is None:
         raise LessonError(f"a lesson's folder is called like 13_ring, this is {folder.name!r}")
-    fields = read_fields(folder / "lesson.toml", NEEDED, MORE)
-    return Lesson(folder, fields, number_of(named[1]), named[2])
+    return records.read(folder / "lesson.toml", Lesson, folder=folder, number=named[1], name=named[2])
 
 
 def all_lessons(room: Path = ROOM) -> list[Lesson]:
@@ -217,13 +229,6 @@ def is_called(wanted: object, folder: str) -> bool:
     label, _, name = folder.partition("_")
     is_number = str(wanted).lstrip("0") == str(number_of(label))
     return is_number or wanted in (name, folder, f"{name}.py")
-
-
-def number_of(said: object) -> float:
-    """13 of `13`, 5.5 of `05.5`; ValueError if it is no lesson's number."""
-    if not re.fullmatch(r"\d+(\.5)?", str(said)):
-        raise ValueError(f"{said!r} is not a number of a lesson")
-    return float(str(said)) if str(said).endswith(".5") else int(str(said))
 
 
 def _in_words(numbers: list[float]) -> str:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,7 @@ from mtd import zoo
 from mtd.course import lab
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, Mutant, all_lessons
+from mtd.course.path import LessonAnswer
 from mtd.refusals import CannotDo
 from transports import keeper
 
@@ -154,7 +154,7 @@ def run_exhibit(one: MuseumBug) -> Seen:
         return _run_hang(one)
     with keeper.temporary_folder("mtd-museum-") as folder:
         (Path(folder) / one.lesson.file).write_text(one.text, encoding="utf-8")
-        with Examination(one.lesson, Path(folder), only=one.caught_by) as exam:
+        with Examination(LessonAnswer(one.lesson, Path(folder)), only=one.caught_by) as exam:
             polls = 0  # since the verdict: what is wrong may never draw its picture
             while not exam.poll(0.2) and polls < PATIENCE:
                 polls += exam.verdict is not None
@@ -209,19 +209,13 @@ class Quiz:
         return self.choices.index(self.exhibit)
 
 
-def quiz(one: MuseumBug, seed: int = 0, among: Sequence[MuseumBug] | None = None) -> Quiz:
+def quiz(one: MuseumBug, seed: int = 0) -> Quiz:
     """The causes to choose from: those nearest to it in the museum, in an order that the seed gives."""
-    all_of_them = list(exhibits() if among is None else among)
-    place = all_of_them.index(one)
+    place = exhibits().index(one)
 
     def distance(other: MuseumBug) -> tuple[bool, int]:
-        return other.room != one.room, abs(all_of_them.index(other) - place)
+        return other.room != one.room, abs(exhibits().index(other) - place)
 
-    others = [each for each in all_of_them if each.title != one.title]
+    others = [each for each in exhibits() if each.title != one.title]
     chosen = [one, *sorted(others, key=distance)[: CHOICES - 1]]
-    chosen.sort(key=lambda each: _mixed(each.name, seed))
-    return Quiz(one, tuple(chosen))
-
-
-def _mixed(name: str, seed: int) -> int:
-    return crc32(f"{seed} {name}".encode())
+    return Quiz(one, tuple(sorted(chosen, key=lambda each: crc32(f"{seed} {each.name}".encode()))))

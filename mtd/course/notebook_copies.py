@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from minitorch_dist.serialization.files import replacing
 from mtd.course import notebooks, workspace as workspaces
 from mtd.course.answers import AnswerFile
 from mtd.course.lesson import Lesson
 from mtd.course.workspace import Workspace
+from mtd.pages import whole_files
 
 NUMBER: Final = re.compile(rf"{notebooks.MAGIC} (\d+)\n")
 
@@ -43,26 +44,14 @@ def solution(workspace: Workspace, lesson: Lesson) -> Path:
     """Ours. A copy that is there already stays, since somebody may have tried something in it."""
     path = workspace.place(lesson) / "solution.ipynb"
     if _read(path) is None:
-        stored = notebooks.solution_path_of(lesson)
-        text = (
-            stored.read_text("utf-8")
-            if stored.exists()
-            else notebooks.solution_of(lesson, notebooks.measured(lesson))
-        )
-        _write(path, json.loads(text), is_ours=True)
+        _write(path, _stored(notebooks.solution_path_of, notebooks.solution_of, lesson), is_ours=True)
     return path
 
 
 def _new(file: AnswerFile, lesson: Lesson) -> dict[str, Any]:
     """The notebook of all, with cells of the size that the learner chose."""
-    stored = notebooks.path_of(lesson)
-    text = (
-        stored.read_text("utf-8")
-        if stored.exists()
-        else notebooks.of_lesson(lesson, notebooks.measured(lesson))
-    )
-    book: dict[str, Any] = json.loads(text)
-    answers = [cell for _, cell in _answers(book).items()]
+    book = _stored(notebooks.path_of, notebooks.of_lesson, lesson)
+    answers = [*_answers(book).values()]
     at = book["cells"].index(answers[0])
     given = [
         notebooks.as_json(cell, f"answer-{place}")
@@ -70,6 +59,16 @@ def _new(file: AnswerFile, lesson: Lesson) -> dict[str, Any]:
     ]
     rest = [cell for cell in book["cells"] if cell not in answers]
     book["cells"] = [*rest[:at], *given, *rest[at:]]
+    return book
+
+
+def _stored(
+    place: Callable[[Lesson], Path], make: Callable[[Lesson, dict[str, float]], str], lesson: Lesson
+) -> dict[str, Any]:
+    """A notebook of the repository; made now where it is not there."""
+    path = place(lesson)
+    text = path.read_text("utf-8") if path.exists() else make(lesson, notebooks.measured(lesson))
+    book: dict[str, Any] = json.loads(text)
     return book
 
 
@@ -94,8 +93,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _write(path: Path, book: dict[str, Any], is_ours: bool) -> None:
-    with replacing(path) as file:
-        file.write((json.dumps(book, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+    text = json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+    whole_files.write(path, text.encode("utf-8", "surrogatepass"))
     if is_ours and find_spec("nbformat") is not None:
         _trust(path)
 

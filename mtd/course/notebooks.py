@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from mtd.course import bridging, checking, pieces
 from mtd.course.lesson import ROOM, Lesson
+from mtd.course.path import LessonAnswer
 
 FOLDER = ROOM.parent / "notebooks"
 CELL = re.compile(r"^# %%(?P<kind> \[markdown\])?(?P<title>.*)$", re.MULTILINE)
@@ -52,7 +53,7 @@ def solution_path_of(lesson: Lesson) -> Path:
 
 def measured(lesson: Lesson) -> dict[str, float]:
     """The answers of its questions, which takes a moment."""
-    return {one.truth: checking.truth(lesson, one.truth, lesson.folder) for one in lesson.questions}
+    return {one.truth: checking.truth(LessonAnswer.ours(lesson), one.truth) for one in lesson.questions}
 
 
 def of_lesson(lesson: Lesson, answers: Mapping[str, float]) -> str:

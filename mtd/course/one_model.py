@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -54,13 +54,6 @@ class ModelStep:
     loss: float
     peak: int  # bytes, of the rank that holds most
     scene: Scene
-
-    def to_json(self) -> dict[str, Any]:
-        return {**asdict(replace(self, scene=Scene("", []))), "scene": self.scene.to_json()}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> ModelStep:
-        return cls(**{**found, "scene": Scene.from_json(found["scene"])})
 
 
 # ------------------------------------------------------------------------------ what a model.py takes

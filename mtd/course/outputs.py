@@ -86,25 +86,12 @@ def _run(cells: Sequence[Cell]) -> list[Cell]:
     import nbclient
     import nbformat
 
-    code = [
-        {
-            "cell_type": "code",
-            "metadata": {},
-            "source": cell["source"],
-            "execution_count": None,
-            "outputs": [],
-        }
-        for cell in cells
-    ]
-    written = {"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
-    book = nbformat.reads(json.dumps(written), 4)  # type: ignore[no-untyped-call]
+    v4: Any = nbformat.v4
+    book = v4.new_notebook(cells=[v4.new_code_cell(_source(cell)) for cell in cells])
     with keeper.temporary_folder("mtd-") as folder:
+        how = {"metadata": {"path": folder}}
         client = nbclient.NotebookClient(
-            book,
-            timeout=LIMIT,
-            record_timing=False,
-            coalesce_streams=True,
-            resources={"metadata": {"path": folder}},
+            book, timeout=LIMIT, record_timing=False, coalesce_streams=True, resources=how
         )
         # `client.execute` would leave an event loop open, with its sockets
         asyncio.run(

@@ -9,17 +9,44 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mtd.course.lesson import ROOM, Lesson, all_lessons
+from mtd.course.lesson import ROOM, Lesson, Number, all_lessons
 
 
-def folders(lesson: Lesson, own: Path, solved: Mapping[float, Path], room: Path = ROOM) -> list[Path]:
-    """Where modules are looked for: `own` for this lesson's, then those before it, the nearest first."""
-    earlier = [one for one in all_lessons(room) if one.number < lesson.number]
-    return [own, *(solved.get(one.number, one.folder) for one in reversed(earlier))]
+@dataclass(frozen=True)
+class LessonAnswer:
+    """A file for a lesson: a learner's, a mutant, or ours."""
+
+    lesson: Lesson
+    own: Path  # the folder in which it is
+    solved: dict[Number, Path] = field(
+        default_factory=dict
+    )  # folders of earlier lessons that are the learner's
+
+    @classmethod
+    def ours(cls, lesson: Lesson) -> LessonAnswer:
+        return cls(lesson, lesson.folder)
+
+    @property
+    def file(self) -> Path:
+        return self.own / self.lesson.file
+
+    @property
+    def check_file(self) -> Path:
+        return self.lesson.folder / "check.py"
+
+    def folders(self) -> list[Path]:
+        """Where modules are looked for: `own` for this lesson's, then those before it, the nearest first."""
+        earlier = [one for one in all_lessons(self.lesson.room) if one.number < self.lesson.number]
+        return [self.own, *(self.solved.get(one.number, one.folder) for one in reversed(earlier))]
+
+    def searched(self) -> AbstractContextManager[None]:
+        """Within the block these modules are found."""
+        return searched(self.folders(), self.lesson.room)
 
 
 @contextmanager

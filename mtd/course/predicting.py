@@ -75,9 +75,9 @@ def off(one: Prediction) -> float:
     return max(times, 1 / times)
 
 
-def furthest(found: Sequence[Prediction], most: int = 3) -> list[Prediction]:
+def furthest(found: Sequence[Prediction]) -> list[Prediction]:
     """Those worth another look: off by more than two, the furthest first."""
-    return sorted([one for one in found if off(one) > 2], key=off, reverse=True)[:most]
+    return sorted([one for one in found if off(one) > 2], key=off, reverse=True)[:3]
 
 
 def number(value: float) -> str:

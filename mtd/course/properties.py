@@ -9,15 +9,15 @@ found = judged(Path("mine.py"))       points: wrong ones that it rejects, less r
 from __future__ import annotations
 
 import inspect
-import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mtd.course import all_reduces
-from mtd.course.lesson import all_lessons
+from mtd.course.lesson import Mutant, all_lessons
 from mtd.course.loading import load
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
+from mtd.course.property_trial import defined, named
 from mtd.course.scoring import Score, score
 from mtd.refusals import CannotDo
 
@@ -54,28 +54,17 @@ def wrong_ones() -> list[Callable[..., Any]]:
     found = list(all_reduces.WRONG)
     names = {one.__name__ for one in found}
     for lesson in all_lessons():
-        if "all_reduce" not in lesson.exports:
-            continue
-        with searched(folders(lesson, lesson.folder, {})):
-            for mutant in lesson.mutants:
-                if mutant.name not in names and mutant.seen:
-                    made = _made(mutant.name, mutant.text)
-                    if made is not None:
-                        made.__doc__ = mutant.title
-                        names.add(mutant.name)
-                        found.append(made)
+        if "all_reduce" in lesson.exports:
+            with LessonAnswer.ours(lesson).searched():
+                fresh = [one for one in lesson.mutants if one.seen and one.name not in names]
+                found += filter(None, map(_made, fresh))
+                names |= {one.name for one in fresh}
     return found
 
 
-def _made(name: str, text: str) -> Callable[..., Any] | None:
-    module = types.ModuleType(name)
-    exec(compile(text, f"<{name}>", "exec"), module.__dict__)
-    function = module.__dict__.get("all_reduce")
+def _made(mutant: Mutant) -> Callable[..., Any] | None:
+    """Its all_reduce, if that takes an operation."""
+    function = defined(mutant.text, mutant.name).get("all_reduce")
     if function is None or "op" not in inspect.signature(function).parameters:
         return None
-
-    def renamed(tensor: Any, op: Any = all_reduces.ReduceOp.SUM) -> Any:
-        return function(tensor, op)
-
-    renamed.__name__ = name
-    return renamed
+    return named(function, mutant.name, mutant.title)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, seed, settings
-from hypothesis.errors import HypothesisException, InvalidArgument
+from hypothesis.errors import HypothesisException
 
 from mtd.course.lesson import Lesson
 from mtd.course.scoring import SETTINGS
@@ -51,8 +51,6 @@ def accepts(test: Program, right: Sequence[Program], examples: int = EXAMPLES) -
     for program in right:
         tried = _Tried(test, program)
         error = tried.run(settings(_shrinking, max_examples=examples))
-        if isinstance(error, InvalidArgument | HypothesisException):
-            raise AssertionError(_in_words(error)) from error
         if error is not None:
             is_crash = not isinstance(error, (AssertionError, DistError))
             crashes += is_crash
@@ -102,8 +100,6 @@ def survivors(
         told = f"{program.__name__}: {_story(program)}"
         if error is None:
             alive.append(told)
-        elif isinstance(error, InvalidArgument | HypothesisException):
-            raise AssertionError(_in_words(error)) from error
         elif not isinstance(error, (AssertionError, DistError)):
             crashed.append(f"{told} ({_in_words(error)})")
     return alive, crashed
@@ -112,19 +108,16 @@ def survivors(
 def versions(lesson: Lesson, names: Sequence[str], made: Callable[[dict[str, Any]], Program]) -> list[Program]:  # fmt: skip
     """Mutants of a lesson as programs; `made` takes one out of the names that a mutant's file defines."""
     by_name = {mutant.name: mutant for mutant in lesson.mutants}
-    found = []
-    for name in names:
-        mutant = by_name[name]
-        found.append(named(made(_defined(mutant.text, name)), name, mutant.title))
-    return found
+    return [named(made(defined(by_name[name].text, name)), name, by_name[name].title) for name in names]
 
 
 def solution(lesson: Lesson, made: Callable[[dict[str, Any]], Program], story: str) -> Program:
     """Our solution of a lesson as a program."""
-    return named(made(_defined(lesson.source.solution(), "ours")), "ours", story)
+    return named(made(defined(lesson.source.solution(), "ours")), "ours", story)
 
 
-def _defined(text: str, name: str) -> dict[str, Any]:
+def defined(text: str, name: str) -> dict[str, Any]:
+    """The names that a file gives something to."""
     defined: dict[str, Any] = {"__name__": name}
     exec(compile(text, f"<{name}>", "exec"), defined)
     return defined
@@ -162,6 +155,8 @@ class _Tried:
         with self._counting(how), _no_constants():
             try:
                 self.test(counted)
+            except HypothesisException as error:  # an InvalidArgument is one
+                raise AssertionError(_in_words(error)) from error
             except Exception as error:
                 return error
         return None
@@ -260,7 +255,7 @@ def _in_words(error: Exception) -> str:
     returned = re.search(r"should return None, but \w+ returned (.*?) instead", said)
     if returned:
         return f"your property returns {returned[1]}. A property says no by an assert that fails"
-    if isinstance(error, InvalidArgument | HypothesisException):
+    if isinstance(error, HypothesisException):
         return f"Hypothesis stops with {kind}: {said}"
     head = (said or _failing_line(error)) if isinstance(error, AssertionError) else f"{kind}: {said}"
     notes = "\n".join(getattr(error, "__notes__", []))

@@ -12,33 +12,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
-from mtd.course.path import folders, searched
-from mtd.course.real_training import RANKS, RealOrder, RealOutcome
+from mtd.course.path import LessonAnswer
+from mtd.course.real_training import RANKS, RealOutcome, RealPart
 from mtd.course.workspace import found_or_none
 
 INSTALL: Final = "pip install 'minitorch_dist[torch]'"
 NAMES: Final = {"ddp": "DistributedDataParallel", "fsdp": "fully_shard", "tensor": "parallelize_module"}
 
 
-class RealPart(NamedTuple):
-    """The functions of a lesson's module that carry a training."""
-
-    training: str
-    lesson: int  # whose module has them
-    functions: tuple[str, ...]
-
-
+_RING: Final = RealPart("fsdp", 13, ("all_gather", "reduce_scatter"), "ring")
 PARTS: Final[dict[float, tuple[RealPart, ...]]] = {
-    11: (RealPart("ddp", 11, ("broadcast",)),),
-    13: (RealPart("ddp", 13, ("all_reduce",)), RealPart("fsdp", 13, ("all_gather", "reduce_scatter"))),
-    14: (RealPart("ddp", 14, ("all_reduce",)),),
-    21: (RealPart("fsdp", 13, ("all_gather", "reduce_scatter")),),
-    31: (RealPart("tensor", 13, ("all_reduce",)),),
+    11: (RealPart("ddp", 11, ("broadcast",), "tree"),),
+    13: (RealPart("ddp", 13, ("all_reduce",), "ring"), _RING),
+    14: (RealPart("ddp", 14, ("all_reduce",), "doubling"),),
+    21: (_RING,),
+    31: (RealPart("tensor", 13, ("all_reduce",), "ring"),),
 }
 
 
@@ -97,29 +89,21 @@ def train(lesson: Lesson) -> Iterator[RealTraining]:
     if importlib.util.find_spec("torch") is None:
         raise LessonError(f"--real trains real PyTorch, which is not installed: {INSTALL}")
     for part in parts:
-        module = lessons.find(part.lesson)
-        places, whose = _places(module)
-        with searched(places):
-            yield RealTraining(part, whose, _outcome(_order(part, module)))
+        answer, whose = _answer(lessons.find(part.lesson))
+        with answer.searched():
+            yield RealTraining(part, whose, _outcome(part))
 
 
-def _order(part: RealPart, module: Lesson) -> RealOrder:
-    named = {f"MTD_{name.upper()}": f"{module.module}:{name}" for name in part.functions}
-    return RealOrder(part.training, named, module.file)
-
-
-def _places(module: Lesson) -> tuple[list[Path], str]:
-    """Where the lesson's modules are searched, and whose its own is."""
+def _answer(module: Lesson) -> tuple[LessonAnswer, str]:
+    """The learner's file, if it is begun, else ours; and whose it is."""
     mine = found_or_none()
-    if mine is not None:
-        progress = mine.progress()
-        if mine.is_begun(module, progress):
-            return folders(module, mine.place(module), mine.solved(progress)), f"{module.file} (yours)"
-    return folders(module, module.folder, {}), f"{module.file} (ours)"
+    if mine is not None and mine.is_begun(module):
+        return mine.answer(module), f"{module.file} (yours)"
+    return LessonAnswer.ours(module), f"{module.file} (ours)"
 
 
-def _outcome(order: RealOrder) -> RealOutcome:
-    command = [sys.executable, "-W", "ignore", "-m", "mtd.course.real_training", json.dumps(asdict(order))]
+def _outcome(part: RealPart) -> RealOutcome:
+    command = [sys.executable, "-W", "ignore", "-m", "mtd.course.real_training", json.dumps(asdict(part))]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     lines = ended.stdout.strip().splitlines()
     if ended.returncode or not lines:

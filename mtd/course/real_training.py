@@ -26,13 +26,19 @@ LIMIT: Final = 120.0  # seconds, on a busy machine
 NET: Final = "sim://?latency=20us&rate=10Gb/s"
 
 
-@dataclass
-class RealOrder:
-    """`training` is ddp, fsdp or tensor. `variables` name the learner's functions, which are in `file`."""
+@dataclass(frozen=True)
+class RealPart:
+    """A training (ddp, fsdp or tensor), and the functions of a lesson's module that carry it."""
 
     training: str
-    variables: dict[str, str]
-    file: str
+    lesson: int
+    functions: tuple[str, ...]
+    module: str
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """They tell our backend whose functions it is to call."""
+        return {f"MTD_{name.upper()}": f"{self.module}:{name}" for name in self.functions}
 
 
 @dataclass
@@ -119,7 +125,7 @@ TRAININGS: Final[dict[str, Callable[..., list[float]]]] = {"ddp": ddp, "fsdp": f
 # -------------------------------------------------------------------------------------- all ranks
 
 
-def outcome(order: RealOrder) -> RealOutcome:
+def outcome(order: RealPart) -> RealOutcome:
     import torch._dynamo  # DDP imports it: here once, and not in each rank
     import torch.distributed.fsdp
 
@@ -190,7 +196,7 @@ def _modules() -> set[str]:
     return {value.partition(":")[0] for name, value in os.environ.items() if name.startswith("MTD_")}
 
 
-def _draw(order: RealOrder, found: RealOutcome) -> None:
+def _draw(order: RealPart, found: RealOutcome) -> None:
     """One step of the same training in virtual time: the learner's last messages as a picture."""
     from dataclasses import replace
 
@@ -206,7 +212,7 @@ def _draw(order: RealOrder, found: RealOutcome) -> None:
 
     step.uses_torch = True  # type: ignore[attr-defined]  # `sim.run` does not look into our own modules
     scene = lab.scene(step, RANKS, net=NET)
-    arrows = [each for each in scene.arrows if f" {order.file}:" in each.text]
+    arrows = [each for each in scene.arrows if f" {order.module}.py:" in each.text]
     found.messages = len(arrows) // RANKS
     if arrows:
         last = arrows[-2 * RANKS * (RANKS - 1) :]
@@ -216,6 +222,6 @@ def _draw(order: RealOrder, found: RealOutcome) -> None:
 
 
 if __name__ == "__main__":
-    result = outcome(RealOrder(**json.loads(sys.argv[1])))
+    result = outcome(RealPart(**json.loads(sys.argv[1])))
     print(json.dumps(asdict(result)), flush=True)
     os._exit(0)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from mtd.course.fields import LessonError
+from mtd.course.records import LessonError
 
 HEADING: Final = "A failure, and how to read it"
 CUT: Final = "…"
@@ -31,7 +31,7 @@ class SampleFailure:
     reading: str
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Self:
+    def from_json(cls, fields: Mapping[str, Any]) -> Self:
         """LessonError if one of the four is missing, or another is there."""
         try:
             return cls(**{key: str(value).strip() for key, value in fields.items()})

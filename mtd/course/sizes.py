@@ -362,19 +362,20 @@ def _at_top(node: ast.AST) -> Iterator[ast.stmt]:
 def completed(text: str, source: Source, exports: Sequence[str]) -> str:
     """A text with those of our statements behind it that give names which it lacks, and which others or these use."""
     ours = source.solution()
-    lines = ours.split("\n")
-    found = statements(ours)
+    lines, found = ours.split("\n"), statements(ours)
     there = {name for node in _at_top(ast.parse(text)) for name in names_of(node)}
-    wanted, added = {*exports} - there, set[int]()
-    while True:
-        more = [one for one in found if one[1] not in added and names_of(one[0]) & wanted]
-        if not more:
-            break
-        for node, begin, _ in more:
-            added.add(begin)
-            wanted = (wanted | words_of(node)) - there
-    behind = [["", "", *lines[begin:end]] for _, begin, end in found if begin in added]
+    added = needed({*exports}, [node for node, _, _ in found if not names_of(node) <= there])
+    behind = [["", "", *lines[begin:end]] for node, begin, end in found if node in added]
     return text.rstrip("\n") + "\n" + "".join(f"{line}\n" for part in behind for line in part)
+
+
+def needed(wanted: set[str], among: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements that give these names something, and those that give what they use in turn."""
+    found: list[ast.stmt] = []
+    while more := [node for node in among if node not in found and names_of(node) & wanted]:
+        found += more
+        wanted = wanted.union(*map(words_of, more))
+    return found
 
 
 def members_of(source: Source) -> dict[tuple[str, str], str]:

@@ -95,10 +95,13 @@ def _what_happened(scene: Scene, top: int, ranks: int) -> list[str]:
         if arrow.is_received and max(arrow.source, arrow.to) < ranks
     )
     parts.append(f'<path class="line" d="{lines}"/>')
-    time = "virtual time" if scene.is_virtual else "real time"
-    said = f"{len(scene.arrows)} messages in {words.span(length)} of {time}"
-    parts.append(f'<text class="soft" x="{LEFT}" y="{top + ranks * PITCH + 8}">{said}</text>')
+    parts.append(f'<text class="soft" x="{LEFT}" y="{top + ranks * PITCH + 8}">{_messages(scene)}</text>')
     return parts
+
+
+def _messages(scene: Scene) -> str:
+    length = words.span(max(scene.end - scene.start, 1))
+    return f"{len(scene.arrows)} messages in {length} of {'virtual' if scene.is_virtual else 'real'} time"
 
 
 def drawn(found: Sequence[Lived], width: int = 78) -> str:
@@ -111,12 +114,7 @@ def drawn(found: Sequence[Lived], width: int = 78) -> str:
             name = lived.name if lane == 0 else ""
             row = "█ " * (columns // 2) if scene is None else _row(scene, lane, columns)
             lines.append(f"{name:<10} rank {lane}  {row}".rstrip())
-        if scene is None:
-            said = f"{len(lived.losses)} steps"
-        else:
-            time = "virtual time" if scene.is_virtual else "real time"
-            length = words.span(max(scene.end - scene.start, 1))
-            said = f"{len(scene.arrows)} messages in {length} of {time}"
+        said = f"{len(lived.losses)} steps" if scene is None else _messages(scene)
         lines += [f"{'':18}{said}", ""]
     return "\n".join(lines).rstrip()
 
@@ -133,9 +131,7 @@ def _row(scene: Scene, lane: int, columns: int) -> str:
             for column in range(place(span.start), place(span.end) + 1):
                 row[column] = "✗" if span.failed else "━"
     for arrow in scene.arrows:
-        if arrow.is_received:
-            if arrow.source == lane:
-                row[place(arrow.departed)] = "●"
-            if arrow.to == lane:
-                row[place(arrow.arrived)] = "●"
+        for rank, at in ((arrow.source, arrow.departed), (arrow.to, arrow.arrived)):
+            if arrow.is_received and rank == lane:
+                row[place(at)] = "●"
     return "".join(row)

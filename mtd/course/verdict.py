@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Self
 
 from mtd.course.lamps import MeasuredCost
-from mtd.course.lesson import Lesson, number_of
+from mtd.course.lesson import Lesson, Number
 
 STARS = 3
 
@@ -24,8 +23,12 @@ class CheckVerdict:
     worth: dict[str, int] = field(default_factory=dict)  # by lamp: its star
     bonus: set[str] = field(default_factory=set)
     unwritten: list[str] = field(default_factory=list)
-    used: dict[float, bool] = field(default_factory=dict)  # earlier lessons: whether the learner's
+    used: dict[Number, bool] = field(default_factory=dict)  # earlier lessons: whether the learner's
     seconds: float = 0.0  # of processor time, of this process
+
+    def cannot_run(self, said: str) -> Self:
+        self.lamps["runs"], self.worth["runs"], self.said["runs"] = False, 1, said
+        return self
 
     @property
     def is_passed(self) -> bool:
@@ -53,15 +56,3 @@ class CheckVerdict:
             lines.append(f"  {name}: {what}")
             lines += [f"    replay: {self.tokens[name]}"] if name in self.tokens else []
         return "\n".join(lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """So that it can come from another process."""
-        costs = {name: asdict(cost) for name, cost in self.costs.items()}
-        said = {name: value for name, value in vars(self).items() if name != "lesson"}
-        return said | {"costs": costs, "bonus": sorted(self.bonus)}
-
-    @classmethod
-    def from_json(cls, lesson: Lesson, found: Mapping[str, Any]) -> CheckVerdict:
-        costs = {name: MeasuredCost(**cost) for name, cost in found["costs"].items()}
-        used = {number_of(number): is_own for number, is_own in found["used"].items()}
-        return cls(lesson, **{**found, "costs": costs, "used": used, "bonus": set(found["bonus"])})

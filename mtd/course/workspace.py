@@ -15,19 +15,20 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minitorch_dist.serialization.files import replacing
 from mtd.course import progress as progresses, tracks
 from mtd.course.carrying import CarriedText, carry
 from mtd.course.lesson import BRIDGE, FOLDER, ROOM, Lesson, LessonError, all_lessons
+from mtd.course.path import LessonAnswer
 from mtd.course.progress import Passed, Progress, digest
 from mtd.course.sizes import SIZES
 from mtd.course.source import Source, missing, unwritten
 from mtd.course.verdict import CheckVerdict
+from mtd.pages import whole_files
 
 README = Path(__file__).with_name("begin_course.md").read_text("utf-8")
 
@@ -124,7 +125,7 @@ class Workspace:
             text = self.text_of(lesson)
         except LessonError:
             return False
-        return digest(text) == passed.digest and not lesson.earlier(text)
+        return digest(text) == passed.digest and not lesson.outdated(text)
 
     def solved(self, progress: Progress) -> dict[float, Path]:
         """The folders that stand in for ours in later lessons."""
@@ -134,6 +135,10 @@ class Workspace:
             if lesson.number not in progress.reference and self.is_current(lesson, progress)
         }
 
+    def answer(self, lesson: Lesson) -> LessonAnswer:
+        """The learner's file, with their earlier lessons."""
+        return LessonAnswer(lesson, self.place(lesson), self.solved(self.progress()))
+
     def written(self, progress: Progress) -> dict[float, Path]:
         """The same for the learner's own scripts: whatever has no blank left, right or wrong."""
         found = {}
@@ -142,7 +147,7 @@ class Workspace:
                 text = self.text_of(lesson)
                 is_whole = self.is_begun(lesson, progress) and not unwritten(text, lesson.number)
                 is_own = lesson.number not in progress.reference
-                if is_own and is_whole and not lesson.earlier(text):
+                if is_own and is_whole and not lesson.outdated(text):
                     found[lesson.number] = self.place(lesson)
         return found
 
@@ -166,16 +171,13 @@ class Workspace:
         """All that belongs to the lesson as it was at first; where the copies are of what was changed."""
         place, kept = self.place(lesson), []
         files = ours(lesson, self.progress().size_of(lesson.number))
-        try:
+        with _writing(place):
             place.mkdir(exist_ok=True)
             for name, text in files.items():
                 file = place / name
                 if file.exists() and file.read_bytes() != text.encode():
                     kept.append(copy(file))
-                _write(file, text)
-        except OSError as error:
-            where = error.filename or place
-            raise WorkspaceError(f"{where} cannot be written: {error.strerror}") from error
+                whole_files.write(file, text)
         with progresses.changing(self.folder) as progress:
             progress.passed.pop(lesson.number, None)
             for name, text in files.items():
@@ -189,15 +191,12 @@ class Workspace:
         text = self.text_of(lesson) if file.exists() else lesson.sized(before).skeleton(lesson.number)
         found = carry(text, lesson, before, size)
         kept = None
-        try:
+        with _writing(file):
             self.place(lesson).mkdir(exist_ok=True)
             if found.text != text and self.is_begun(lesson, progress):
                 kept = copy(file)
             if found.text != text or not file.exists():
-                _write(file, found.text)
-        except OSError as error:
-            where = error.filename or file
-            raise WorkspaceError(f"{where} cannot be written: {error.strerror}") from error
+                whole_files.write(file, found.text)
         with progresses.changing(self.folder) as progress:
             progress.sizes[lesson.number] = size
             progress.present = lesson.number
@@ -302,7 +301,7 @@ def remember(folder: Path) -> None:
         return
     with suppress(OSError, RuntimeError):
         state_file().parent.mkdir(parents=True, exist_ok=True)
-        _write(state_file(), json.dumps({"folder": str(folder)}) + "\n")
+        whole_files.write(state_file(), json.dumps({"folder": str(folder)}) + "\n")
 
 
 # ------------------------------------------------------------------------------ making one
@@ -316,7 +315,7 @@ def make(folder: Path, room: Path = ROOM, *, size: str | None = None) -> tuple[W
     if size is not None and size not in SIZES:
         raise WorkspaceError(f"there is no size {size!r}; there are {', '.join(SIZES)}")
     folder = folder.expanduser().resolve()
-    try:
+    with _writing(folder, ". Choose another folder: mtd init FOLDER"):
         _refuse(folder)
         folder.mkdir(parents=True, exist_ok=True)
         workspace, made = Workspace(folder, room), Made()
@@ -328,14 +327,20 @@ def make(folder: Path, room: Path = ROOM, *, size: str | None = None) -> tuple[W
                 for name, text in ours(lesson, progress.size_of(lesson.number)).items():
                     _bring(workspace.place(lesson) / name, text, progress, made)
             if not (folder / "README.md").exists():
-                _write(folder / "README.md", README)
-            _write(folder / "pyrightconfig.json", _editors(workspace.lessons()))
+                whole_files.write(folder / "README.md", README)
+            whole_files.write(folder / "pyrightconfig.json", _editors(workspace.lessons()))
         remember(folder)
-    except OSError as error:
-        raise WorkspaceError(
-            f"{error.filename or folder} cannot be written: {error.strerror or error}. Choose another folder: mtd init FOLDER"
-        ) from error
     return workspace, made
+
+
+@contextmanager
+def _writing(place: Path, advice: str = "") -> Iterator[None]:
+    """Within the block, an error of a file is one of the workspace, in words."""
+    try:
+        yield
+    except OSError as error:
+        where, why = error.filename or place, error.strerror or error
+        raise WorkspaceError(f"{where} cannot be written: {why}{advice}") from error
 
 
 def _choose(workspace: Workspace, progress: Progress, size: str) -> None:
@@ -384,7 +389,7 @@ def _bring(path: Path, text: str, progress: Progress, made: Made) -> None:
             progress.written[name] = digest(text)
             return
         made.renewed.append(name)
-    _write(path, text)
+    whole_files.write(path, text)
     progress.written[name] = digest(text)
 
 
@@ -396,7 +401,7 @@ def _editors(lessons: Iterable[Lesson]) -> str:
 def copy(file: Path) -> Path:
     """Keep a copy of a file that is to be written over; says where it is."""
     kept = _free(file.parent / "kept", file)
-    _write(kept, file.read_bytes())
+    whole_files.write(kept, file.read_bytes())
     return kept
 
 
@@ -406,8 +411,3 @@ def _free(folder: Path, like: Path) -> Path:
     taken = {path.name for path in folder.iterdir()}
     names = (f"{like.stem}-{number}{like.suffix}" for number in itertools.count(1))
     return folder / next(name for name in names if name not in taken)
-
-
-def _write(path: Path, text: str | bytes) -> None:
-    with replacing(path) as file:
-        file.write(text.encode() if isinstance(text, str) else text)

@@ -23,6 +23,7 @@ from mtd.cli import page
 from mtd.cli.parser import Parser
 from mtd.course import checking, lesson
 from mtd.course.lesson import Lesson, LessonError
+from mtd.course.path import LessonAnswer
 from transports import keeper
 
 ROUNDS = 200
@@ -50,7 +51,7 @@ def measured(one: Lesson, times: int) -> tuple[float, float]:
         with keeper.temporary_folder("mtd-bench-") as folder:
             own = Path(folder)
             (own / one.file).write_text(one.source.solution(), encoding="utf-8")
-            verdict = checking.check(one, own)
+            verdict = checking.check(LessonAnswer(one, own))
         seconds.append(verdict.seconds)
         ratios.append(2 * verdict.seconds / (before + yardstick()))
     return median(seconds), median(ratios)

@@ -9,8 +9,8 @@ from pathlib import Path
 from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from mtd.course import checking, lesson
-from mtd.course.lesson import ROOM, Lesson
-from mtd.course.path import folders, searched
+from mtd.course.lesson import Lesson
+from mtd.course.path import LessonAnswer
 
 FOLDER = Path(__file__).parent / "goldens"
 
@@ -24,7 +24,7 @@ def drawn(one: Lesson) -> str:
     with tempfile.TemporaryDirectory() as folder:
         own = Path(folder)
         (own / one.file).write_text(one.source.solution(), encoding="utf-8")
-        with searched(folders(one, own, {}, ROOM), ROOM):
+        with LessonAnswer(one, own).searched():
             check = checking.load(one)
             grid, picture = checking.contents(check), checking.drawn(check)
     held = "" if grid is None else f"{grid}\n\n"

@@ -25,11 +25,10 @@ from minitorch_dist.distributed.pipelining.orders import (
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
 from mtd import cli
-from mtd.course import judging as lesson_judging, loading, workspace
+from mtd.course import judging as lesson_judging, loading, records, workspace
 from mtd.course.chapters import chapter, judging
 from mtd.course.chapters.chapter import Chapter
 from mtd.course.contest import NotAdmitted
-from mtd.course.fields import read_fields
 from mtd.course.lesson import LessonError
 
 CHAPTERS = {one.lesson.number: one for one in chapter.all_chapters()}
@@ -80,7 +79,7 @@ def test_a_chapter_that_is_not_as_it_should_be(tmp_path: Path) -> None:
     assert steps[f"cheat {cheat}"].run().startswith("it is not refused, and takes ")
     (folder / "chapter.toml").write_text("title = 1")
     with pytest.raises(LessonError, match=r"open/chapter\.toml lacks"):
-        read_fields(folder / "chapter.toml", chapter.FIELDS)
+        records.read(folder / "chapter.toml", chapter.Chapter)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -11,8 +11,8 @@ import pytest
 from mtd import cli
 from mtd.course import checking, lab, lesson, workspace
 from mtd.course.examination import Examination
-from mtd.course.lesson import ROOM, Lesson, Mutant
-from mtd.course.path import folders, searched
+from mtd.course.lesson import Lesson, Mutant
+from mtd.course.path import LessonAnswer
 from mtd.grids.grid import Grid
 
 
@@ -27,7 +27,7 @@ def drawn(number: int, mutant: str, lamp: str, folder: Path) -> Grid | None:
     """The grid after a check in which this lamp was out; of our own answer, where no mutant is named."""
     one = lesson.find(number)
     text = next((each.text for each in one.mutants if each.name == mutant), one.source.solution())
-    with searched(folders(one, folder, {}, ROOM), ROOM):
+    with LessonAnswer(one, folder).searched():
         check = check_of(one, text, folder)
         return checking.wrong_contents(check, lamp) if lamp else checking.contents(check)
 
@@ -66,13 +66,13 @@ WRONG = [
 def test_each_wrong_value_draws_another_picture(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     """By itself, or in the grid of the lamp that is out."""
     (tmp_path / "right").mkdir()
-    with searched(folders(one, tmp_path / "right", {}, ROOM), ROOM):
+    with LessonAnswer(one, tmp_path / "right").searched():
         check = check_of(one, one.source.solution(), tmp_path / "right")
         right = {
             str(checking.contents(check)),
             *(str(lab.grid(*given)) for given in getattr(check, "FILLS", {}).values()),
         }
-    with searched(folders(one, tmp_path, {}, ROOM), ROOM):
+    with LessonAnswer(one, tmp_path).searched():
         check = check_of(one, mutant.text, tmp_path)
         found = [
             checking.contents(check),
@@ -117,7 +117,7 @@ def test_the_first_wrong_cell(
     number: int, mutant: str, lamp: str, cell: tuple[str, int, str], words: str, tmp_path: Path
 ) -> None:
     one = lesson.find(number)
-    with searched(folders(one, tmp_path, {}, ROOM), ROOM):
+    with LessonAnswer(one, tmp_path).searched():
         check = check_of(one, next(each.text for each in one.mutants if each.name == mutant), tmp_path)
         grid = checking.wrong_contents(check, lamp, "")
     assert grid is not None and grid.fault is not None
@@ -131,7 +131,7 @@ def test_the_first_wrong_cell(
 def test_other_operations_and_given_tensors(tmp_path: Path) -> None:
     """An answer that is right for sums may be wrong for the smallest, and a right one may spoil its input."""
     one = lesson.find(13)
-    with searched(folders(one, tmp_path, {}, ROOM), ROOM):
+    with LessonAnswer(one, tmp_path).searched():
         text = {each.name: each.text for each in one.mutants}
         check = check_of(one, text["zeros"], tmp_path)
         token = "mtc1:all_reduce;ranks=3;count=3;op=max;eager"
@@ -146,7 +146,7 @@ def test_it_comes_with_the_verdict(tmp_path: Path) -> None:
     one = lesson.find(14)
     for text, is_wrong in ((one.source.solution(), False), (one.mutants[0].text, None)):
         (tmp_path / one.file).write_text(text, encoding="utf-8")
-        with Examination(one, tmp_path) as exam:
+        with Examination(LessonAnswer(one, tmp_path)) as exam:
             exam.wait()
         assert exam.verdict is not None
         if is_wrong is False:

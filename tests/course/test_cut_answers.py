@@ -12,7 +12,7 @@ import pytest
 
 from mtd.course import checking, lesson
 from mtd.course.lamps import asked_by
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 
 SPLIT_FIRST = {
     1: """\
@@ -134,10 +134,14 @@ def judged(answer: dict[int, str], folder: Path) -> dict[str, bool | None]:
     one = lesson.find(31)
     lines = {k: tuple(textwrap.dedent(text).rstrip().split("\n")) for k, text in answer.items()}
     (folder / one.file).write_text(one.source.filled(lines), encoding="utf-8")
-    with searched(folders(one, folder, {})):
+    with LessonAnswer(one, folder).searched():
         asked = asked_by(checking.load(one))
     names = {name for each in asked if not each.has_processes for name in each.lamps}
-    return {name: on for name, on in checking.check(one, folder, only=names).lamps.items() if name in names}
+    return {
+        name: on
+        for name, on in checking.check(LessonAnswer(one, folder), only=names).lamps.items()
+        if name in names
+    }
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mtd.course import checking, examination, lesson
+from mtd.course import checking, examination, lesson, records
 from mtd.course.candidate import OnceEach
 from mtd.course.examination import Examination
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace, make
 from tests.course.small import SOLVED, room
@@ -64,7 +66,10 @@ def test_right_and_wrong(where: Workspace) -> None:
     exam = examined(where, 1, SOLVED[1])
     assert exam.verdict is not None and exam.verdict.is_passed and exam.verdict.stars == 3
     assert dict(os.environ) == before and not (where.folder / "01_plus" / ".hypothesis").exists()
-    assert CheckVerdict.from_json(exam.lesson, exam.verdict.to_json()) == exam.verdict
+    assert (
+        records.made(CheckVerdict, json.loads(json.dumps(exam.verdict, default=records.plain)))
+        == exam.verdict
+    )
     exam = examined(where, 1, SOLVED[1].replace("x + y", "x - y") + "\nprint('here')\n")
     assert said(exam) == "the sum of 2 and 3"
     assert exam.text == "" and "this check draws no run" in exam.no_picture and exam.printed == "here"
@@ -156,7 +161,7 @@ def test_a_loop_while_it_is_imported(where: Workspace) -> None:
 def test_what_cannot_run(where: Workspace, text: str, words: str) -> None:
     one = lesson.find(1, where.room)
     where.file(one).write_text(text)
-    verdict = checking.check(one, where.place(one), {}, where.room)
+    verdict = checking.check(LessonAnswer(one, where.place(one)))
     assert verdict.lamps == {"runs": False} and words in verdict.said["runs"]
 
 

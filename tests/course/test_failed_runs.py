@@ -9,6 +9,7 @@ import pytest
 from mtd.course import lesson
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, Mutant
+from mtd.course.path import LessonAnswer
 
 
 def of(number: int, one: Lesson) -> Mutant:
@@ -30,7 +31,7 @@ def test_it_is_of_a_run_that_failed_or_says_that_there_is_none(
     one: Lesson, mutant: Mutant, tmp_path: Path
 ) -> None:
     (tmp_path / one.file).write_text(mutant.text)
-    with Examination(one, tmp_path, only=list(mutant.caught_by)) as exam:
+    with Examination(LessonAnswer(one, tmp_path), only=list(mutant.caught_by)) as exam:
         exam.wait()
     verdict = exam.verdict
     assert verdict is not None and not verdict.is_passed

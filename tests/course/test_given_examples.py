@@ -11,6 +11,7 @@ import pytest
 
 from mtd.course import checking, lesson, property_trial
 from mtd.course.lesson import Lesson
+from mtd.course.path import LessonAnswer
 from mtd.course.source import Blank, Source
 
 
@@ -46,6 +47,6 @@ def test_each_given_example_passes_all_right_programs(
 
     monkeypatch.setattr(property_trial, "accepts", each)
     lamp = "accepts right ones"
-    verdict = checking.check(one, tmp_path, only={lamp})
+    verdict = checking.check(LessonAnswer(one, tmp_path), only={lamp})
     assert verdict.lamps[lamp] is True, str(verdict)
     assert len(tried) >= 3

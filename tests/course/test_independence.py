@@ -8,6 +8,7 @@ import pytest
 
 from mtd.course import candidate, checking, lesson
 from mtd.course.lesson import Lesson, Mutant
+from mtd.course.path import LessonAnswer
 
 # Earlier lessons, solved rightly in another way: (what stands in ours, what stands there)
 OTHERWISE = {
@@ -45,7 +46,7 @@ def written(folder: Path, one: Lesson, text: str) -> Path:
 @pytest.mark.parametrize("number", OTHERWISE)
 def test_another_right_solution_is_right(number: float, tmp_path: Path) -> None:
     own = solved(tmp_path, number)[number]
-    verdict = checking.check(lesson.find(number), own)
+    verdict = checking.check(LessonAnswer(lesson.find(number), own))
     assert verdict.stars == 3, str(verdict)
 
 
@@ -58,7 +59,7 @@ def test_a_later_lesson_passes_whichever_way_the_earlier_one_was_solved(
     one: Lesson, number: float, tmp_path: Path
 ) -> None:
     verdict = checking.check(
-        one, written(tmp_path / "own", one, one.source.solution()), solved(tmp_path, number)
+        LessonAnswer(one, written(tmp_path / "own", one, one.source.solution()), solved(tmp_path, number))
     )
     assert verdict.is_passed and verdict.stars == 3, str(verdict)
 
@@ -79,7 +80,7 @@ def test_a_wrong_answer_is_wrong_whichever_way_the_earlier_one_was_solved(
 ) -> None:
     earlier = solved(tmp_path, number)
     verdict = checking.check(
-        one, written(tmp_path / "own", one, mutant.text), earlier, only=set(mutant.caught_by)
+        LessonAnswer(one, written(tmp_path / "own", one, mutant.text), earlier), only=set(mutant.caught_by)
     )
     for name in mutant.caught_by:
         assert verdict.lamps[name] is False, str(verdict)

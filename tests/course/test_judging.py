@@ -12,7 +12,7 @@ from mtd.course import judging, lesson, notebooks
 
 
 def said_of(room: Path) -> dict[str, str]:
-    found = {step.name: step.run() for step in judging.steps(lesson.find(1, room), room)}
+    found = {step.name: step.run() for step in judging.steps(lesson.find(1, room))}
     return {name: complaint for name, complaint in found.items() if complaint}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from mtd.course import MeasuredCost, checking, lamp, lesson
 from mtd.course.lamps import asked_by
+from mtd.course.path import LessonAnswer
 
 CHECK = """from mtd.course import MeasuredCost, lamp
 
@@ -29,7 +30,7 @@ def test_a_cost_says_where(found: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "check.py").write_text(CHECK.format(found=found), encoding="utf-8")
     (tmp_path / ring.file).write_text("", encoding="utf-8")
     one = replace(ring, folder=tmp_path)
-    assert said in str(checking.check(one, tmp_path))
+    assert said in str(checking.check(LessonAnswer(one, tmp_path)))
 
 
 def test_no_cost_at_all_is_the_least() -> None:
@@ -63,7 +64,7 @@ def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_
     ring = lesson.find("ring")
     (tmp_path / "check.py").write_text(SKIPS.format(bonus=bonus), encoding="utf-8")
     (tmp_path / ring.file).write_text("", encoding="utf-8")
-    verdict = checking.check(replace(ring, folder=tmp_path), tmp_path)
+    verdict = checking.check(LessonAnswer(replace(ring, folder=tmp_path), tmp_path))
     assert str(verdict) == "✔ correct  – torch   ★★★\n  torch: skipped, torch is not installed"
     assert verdict.is_passed == bonus
 
@@ -91,7 +92,7 @@ def test_a_cost_below_the_least_of_all_algorithms_judges_nothing(
     text = CHECK.format(found=2).replace('"8 ranks")', f'"8 ranks"{kind})')
     (tmp_path / "check.py").write_text(text, encoding="utf-8")
     (tmp_path / ring.file).write_text("", encoding="utf-8")
-    said = str(checking.check(replace(ring, folder=tmp_path), tmp_path))
+    said = str(checking.check(LessonAnswer(replace(ring, folder=tmp_path), tmp_path)))
     assert said.startswith(line[:9])
     if kind:
         assert said == line

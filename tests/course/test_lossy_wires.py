@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from mtd.course import checking, lesson, lossy_wires, path
+from mtd.course import checking, lesson, lossy_wires
+from mtd.course.path import LessonAnswer
 from transports import conformance
 from transports.virtual.clock import VirtualClock
 
@@ -17,7 +18,7 @@ from transports.virtual.clock import VirtualClock
 def wires() -> Iterator[Any]:
     """Lesson 28, solved."""
     one = lesson.find(28)
-    with path.searched(path.folders(one, one.folder, {})):
+    with LessonAnswer.ours(one).searched():
         yield checking.load(one).wires
 
 
@@ -84,8 +85,8 @@ def test_answers_from_before_the_transport_became_an_open_chapter(tmp_path: Path
     before = one.source.solution().replace("messages", "letters")
     transport = "\n\nclass FolderTransport:\n    def send(self, dst, header, payload):\n        "
     (tmp_path / one.file).write_text(f"{before}{transport}pass\n")
-    verdict = checking.check(one, tmp_path, only={"correct", "exactly once", "a folder"})
+    verdict = checking.check(LessonAnswer(one, tmp_path), only={"correct", "exactly once", "a folder"})
     assert verdict.is_passed, str(verdict)
     (tmp_path / one.file).write_text(f'{before}{transport}raise NotImplementedError("lesson 28, blank 3")\n')
-    verdict = checking.check(one, tmp_path)
+    verdict = checking.check(LessonAnswer(one, tmp_path))
     assert not verdict.is_passed and "Delete the class FolderTransport" in verdict.said["runs"]

@@ -11,16 +11,16 @@ import pytest
 from minitorch_dist.pictures import words
 from minitorch_dist.pictures.scene import COMPUTE, WAIT, LaneSpan
 from mtd.cli import bars, main
-from mtd.course import lesson, one_model
+from mtd.course import lesson, one_model, records
 from mtd.course.lesson import Lesson
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 
 LESSONS = [one for one in lesson.all_lessons() if (one.folder / one_model.FILE).is_file()]
 CLOSE = 0.04  # of the predicted time: a formula leaves out what some messages wait for
 
 
 def trained(one: Lesson, own: Path) -> one_model.ModelStep:
-    with searched(folders(one, own, {}, lesson.ROOM), lesson.ROOM):
+    with LessonAnswer(one, own).searched():
         return one_model.run(one)
 
 
@@ -35,7 +35,8 @@ def test_the_loss_is_that_of_one_rank_and_the_formula_tells_the_time(one: Lesson
     page = (lesson.ROOM.parent / "docs" / "course.md").read_text("utf-8")
     cells = [f"{step.predicted * 1000:.2f} ms", f"{step.measured * 1000:.2f} ms", words.amount(step.peak)]
     assert f"| {one.label} {one.title} | {' | '.join(cells)} |" in page
-    assert one_model.ModelStep.from_json(json.loads(json.dumps(step.to_json()))).to_json() == step.to_json()
+    sent = json.dumps(step, default=records.plain)
+    assert json.dumps(records.made(one_model.ModelStep, json.loads(sent)), default=records.plain) == sent
 
 
 def test_it_takes_part_in_the_course() -> None:

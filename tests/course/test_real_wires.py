@@ -15,7 +15,7 @@ from mtd import cli
 from mtd.course import checking, lesson
 from mtd.course.lamps import Asked, asked_by
 from mtd.course.lesson import Lesson
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 from mtd.course.real_wires import differences
 from mtd.course.real_wires.swapping import FILE, SIM, TCP, WireRun, has_wires, swap_wires
 from mtd.course.verdict import CheckVerdict
@@ -29,7 +29,7 @@ LOOP = "    for step in range(size - 1):\n        # BLANK 1"
 def over(folder: Path, number: int, text: str, *wires: str, patience: float = 120.0) -> list[WireRun]:
     one = lesson.find(number)
     (folder / one.file).write_text(text, encoding="utf-8")
-    with searched(folders(one, folder, {})):
+    with LessonAnswer(one, folder).searched():
         return list(swap_wires(one, wires, patience=patience))
 
 
@@ -45,7 +45,7 @@ def test_these_lessons_have_a_program_and_a_lamp() -> None:
     """The lamp is the last one, since it starts processes. `test_walk` runs each over all wires."""
     assert tuple(one.number for one in lesson.all_lessons() if has_wires(one)) == LESSONS
     for one in map(lesson.find, LESSONS):
-        with searched(folders(one, one.folder, {})):
+        with LessonAnswer.ours(one).searched():
             last = asked_by(checking.load(one))[-1]
         assert last.lamps == ("real wire",) and last.has_processes and not last.is_bonus
         assert f"mtd wire {one.number}" in one.text and "✔ real wire" in one.text
@@ -132,10 +132,10 @@ def test_a_lamp_with_processes_is_asked_when_all_others_are_on(tmp_path: Path) -
     def judged(text: str, **how: bool) -> CheckVerdict:
         (tmp_path / one.file).write_text(text)
         if not how:
-            return checking.check(one, tmp_path, room=lessons)
-        verdict = CheckVerdict(one)
-        with searched(folders(one, tmp_path, {}, lessons), lessons):
-            checking.ask_all(verdict, one, tmp_path / one.file, **how)
+            return checking.check(LessonAnswer(one, tmp_path))
+        verdict, answer = CheckVerdict(one), LessonAnswer(one, tmp_path)
+        with answer.searched():
+            checking.ask_all(verdict, answer, **how)
         return verdict
 
     right, wrong = "def plus(x, y):\n    return x + y\n", "def plus(x, y):\n    return 7\n"

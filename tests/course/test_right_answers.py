@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mtd.course import checking, lesson
+from mtd.course.path import LessonAnswer
 
 IN_THE_ORDER_OF_RANKS = """\
     total = came[0]
@@ -367,5 +368,5 @@ def test_a_right_answer_passes(number: int, changes: dict[str, str], tmp_path: P
         assert text.count(ours) == 1, ours
         text = text.replace(ours, theirs)
     (tmp_path / one.file).write_text(text, encoding="utf-8")
-    verdict = checking.check(one, tmp_path)
+    verdict = checking.check(LessonAnswer(one, tmp_path))
     assert verdict.is_passed and verdict.stars == 3, str(verdict)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from mtd.course import lesson, notebooks
-from mtd.course.fields import LessonError
+from mtd.course.lesson import LessonError
 from mtd.course.sample_failure import HEADING, SampleFailure
 
 
@@ -51,4 +51,4 @@ def test_it_stands_beneath_the_text_and_in_the_notebook() -> None:
 
 def test_fields_that_nobody_knows() -> None:
     with pytest.raises(LessonError, match="mutant, wrote, said and reading"):
-        SampleFailure.of({"mutant": "wrong", "story": "…"})
+        SampleFailure.from_json({"mutant": "wrong", "story": "…"})

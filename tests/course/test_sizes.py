@@ -13,6 +13,7 @@ from mtd.course import checking, lesson, sizes, source
 from mtd.course.carrying import carry
 from mtd.course.explain import remarks
 from mtd.course.lesson import ROOM, Lesson, LessonError, Mutant
+from mtd.course.path import LessonAnswer
 from mtd.course.sizes import FILE, FUNCTION, GAP, SIZES
 from tests.deep import some_of
 
@@ -62,7 +63,7 @@ def test_all_sizes_have_the_same_solution(one: Lesson) -> None:
 def test_a_larger_size_unsolved_says_what_is_missing(one: Lesson, size: str, tmp_path: Path) -> None:
     sized = one.sized(size)
     skeleton = sized.skeleton(one.number)
-    verdict = checking.check(one, written(tmp_path, one, skeleton))
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, skeleton)))
     assert not verdict.is_passed and not verdict.lamps
     open_blanks = [blank for blank in sized.blanks if not blank.instead]  # the others hold an example
     assert len(verdict.unwritten) == len(open_blanks) == len(source.missing(skeleton, one.number))
@@ -227,7 +228,7 @@ def test_what_is_no_python_is_not_carried() -> None:
 
 def test_a_name_that_the_file_lacks_is_asked_for_in_words(tmp_path: Path) -> None:
     one = lesson.find(28)
-    verdict = checking.check(one, written(tmp_path, one, "if True:\n    class Once: ...\n"))
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, "if True:\n    class Once: ...\n")))
     said = verdict.said["runs"]
     assert said.startswith("lesson 28 asks for a ") and "Once" not in said
     assert "lesson 28 asks for a function records(data, start=0), and wires.py has none" in said
@@ -284,7 +285,7 @@ def all_reduce(tensor, op=dist.ReduceOp.SUM):
 @pytest.mark.parametrize("one", some_of(LESSONS, 0, 11), ids=named)
 def test_the_same_check_passes_all_sizes(one: Lesson, tmp_path: Path) -> None:
     """Function and gap have one text, and the walk checks that; the file's has another order."""
-    verdict = checking.check(one, written(tmp_path, one, one.sized(FILE).solution()))
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, one.sized(FILE).solution())))
     assert verdict.stars == 3, str(verdict)
 
 
@@ -295,7 +296,7 @@ def test_another_file_of_ones_own_passes(tmp_path: Path) -> None:
     rest = "\n\n".join(ast.unparse(node) for name, node in ours.items() if name != "all_reduce")
     skeleton = one.sized(FILE).skeleton(13)
     head = skeleton[: skeleton.index("# BLANK")]
-    verdict = checking.check(one, written(tmp_path, one, f"{head}{rest}\n\n{SHORT}"))
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, f"{head}{rest}\n\n{SHORT}")))
     assert verdict.stars == 3, str(verdict)
 
 
@@ -317,7 +318,7 @@ def test_a_mutant_dies_in_all_sizes(one: Lesson, mutant: Mutant, tmp_path: Path)
         text = mutant.text
     head, *rest = (ast.unparse(node) for node in ast.parse(text).body)
     text = "\n\n\n".join([head, *rest]) + "\n"
-    verdict = checking.check(one, written(tmp_path, one, text), only={*mutant.caught_by})
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, text)), only={*mutant.caught_by})
     assert all(verdict.lamps[name] is False for name in mutant.caught_by), str(verdict)
 
 

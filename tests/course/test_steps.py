@@ -8,6 +8,7 @@ import pytest
 
 from mtd.course import checking, lesson
 from mtd.course.lesson import Lesson, all_lessons
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 
 LONG = [one for one in all_lessons() if len(one.source.blanks) > 1]
@@ -26,7 +27,7 @@ def after(one: Lesson, written: set[int], folder: Path, others: str = "") -> Che
     fillings = {number: lines for number, lines in left.items() if number not in written}
     text = one.source.filled(fillings)
     (folder / one.file).write_text(text.replace(*others.split("=>")) if others else text, "utf-8")
-    return checking.check(one, folder)
+    return checking.check(LessonAnswer(one, folder))
 
 
 def accused(one: Lesson, written: set[int], folder: Path) -> list[str]:

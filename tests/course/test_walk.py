@@ -11,6 +11,7 @@ from minitorch_dist.distributed import leftover_messages
 from mtd.cli.lessons import report
 from mtd.course import checking, judging, lesson
 from mtd.course.lesson import Lesson, Mutant
+from mtd.course.path import LessonAnswer
 from mtd.course.source import unwritten
 
 LESSONS = lesson.all_lessons()
@@ -36,7 +37,7 @@ def written(folder: Path, one: Lesson, text: str) -> Path:
 def test_unsolved_fails_and_says_what_is_missing(one: Lesson, tmp_path: Path) -> None:
     skeleton = one.source.skeleton(one.number)
     ast.parse(skeleton)
-    verdict = checking.check(one, written(tmp_path, one, skeleton))
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, skeleton)))
     assert not verdict.is_passed
     raising = [blank for blank in one.source.blanks if not blank.instead]
     assert len(unwritten(skeleton, one.number)) == len(raising)
@@ -52,7 +53,7 @@ def test_solved_passes_with_all_stars(
     """With no folder but those of earlier lessons: nothing imports forward. A right answer is not accused:
     nothing is printed, and nothing is logged. `tests.course.check_times` measures what the check takes."""
     leftover_messages._mentioned.clear()  # what was said once is not said again
-    verdict = checking.check(one, written(tmp_path, one, one.source.solution()))
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, one.source.solution())))
     assert verdict.is_passed, str(verdict)
     assert verdict.stars == 3, str(verdict)
     assert capfd.readouterr() == ("", "") and caplog.messages == []
@@ -63,7 +64,7 @@ def test_solved_passes_with_all_stars(
 def test_the_lamp_that_needs_torch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     one = lesson.find(30)
-    verdict = checking.check(one, written(tmp_path, one, one.source.solution()), only={"torch"})
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, one.source.solution())), only={"torch"})
     assert verdict.lamps == {"torch": True}, str(verdict)
 
 
@@ -71,7 +72,7 @@ def test_the_lamp_that_needs_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("one", "mutant"), MUTANTS, ids=named)
 def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     folder = written(tmp_path, one, mutant.text)
-    verdict = checking.check(one, folder, only={*mutant.caught_by})
+    verdict = checking.check(LessonAnswer(one, folder), only={*mutant.caught_by})
     for name in mutant.caught_by:
         assert verdict.lamps[name] is False, f"{name} does not catch it: {verdict}"
         said = verdict.said.get(name, "")
@@ -98,7 +99,7 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
 def test_a_complaint_names_its_cause(number: int, mutant: str, lamp: str, said: str, tmp_path: Path) -> None:
     one = lesson.find(number)
     (wrong,) = (each for each in one.mutants if each.name == mutant)
-    verdict = checking.check(one, written(tmp_path, one, wrong.text), only={lamp})
+    verdict = checking.check(LessonAnswer(one, written(tmp_path, one, wrong.text)), only={lamp})
     assert said in verdict.said[lamp]
 
 
@@ -121,7 +122,7 @@ REST = [pair for pair in MUTANTS if pair[1].passes and pair not in SAMPLE]
 def test_a_mutant_passes_the_other_lamps(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     """A lamp that is on runs to its end: this takes three times what catching them takes."""
     folder = written(tmp_path, one, mutant.text)
-    verdict = checking.check(one, folder, only={*mutant.passes})
+    verdict = checking.check(LessonAnswer(one, folder), only={*mutant.passes})
     for name in mutant.passes:
         assert verdict.lamps[name] is True, f"{name} does not let it pass: {verdict}"
 
@@ -144,11 +145,11 @@ def test_a_lesson_is_whole(one: Lesson) -> None:
 def test_questions_have_measured_answers(one: Lesson, tmp_path: Path) -> None:
     own = written(tmp_path, one, one.source.solution())
     for question in one.questions:
-        assert checking.truth(one, question.truth, own) >= 0
+        assert checking.truth(LessonAnswer(one, own), question.truth) >= 0
 
 
 @pytest.mark.parametrize("one", LESSONS, ids=named)
 def test_a_picture_is_drawn(one: Lesson, tmp_path: Path) -> None:
     own = written(tmp_path, one, one.source.solution())
-    drawn = checking.picture(one, own)
+    drawn = checking.picture(LessonAnswer(one, own))
     assert isinstance(drawn, str) or len(drawn.arrows) <= 12

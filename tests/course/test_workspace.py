@@ -240,7 +240,7 @@ def test_a_lesson_that_is_a_part_of_another_leads_there(
 def test_an_answer_from_before_parameters_had_their_own_shards_is_told_so() -> None:
     sharded = lesson.find(21)
     old = sharded.source.solution().replace("    def in_shape(self, flat):", "    def parts(self, flat):")
-    assert "mtd reset 21" in sharded.earlier(old) and not sharded.earlier(sharded.source.solution())
+    assert "mtd reset 21" in sharded.outdated(old) and not sharded.outdated(sharded.source.solution())
 
 
 def test_progress_in_a_lesson_between_two_others(tmp_path: Path) -> None:
@@ -282,5 +282,5 @@ def test_an_answer_from_before_two_lessons_were_one_is_told_what_to_do(
         assert said in " ".join(capsys.readouterr().out.split())
     where.file(backwards).write_text(backwards.source.solution(), "utf-8")
     assert cli.main(["check", "3"]) == 0
-    assert not any(one.earlier(one.source.solution()) for one in where.lessons())
-    assert not any(one.earlier(one.source.skeleton(one.number)) for one in where.lessons())
+    assert not any(one.outdated(one.source.solution()) for one in where.lessons())
+    assert not any(one.outdated(one.source.skeleton(one.number)) for one in where.lessons())

@@ -42,7 +42,6 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
     "addcmul": lambda a, b: mtd.addcmul(a.x, a.x, b.x),
     "addcdiv_": lambda a, b: a.x.addcdiv_(a.x, b.x),
     "maximum": lambda a, b: mtd.maximum(a.x, b.x),
-    "clamp": lambda a, b: mtd.clamp(a.x, b.x),
     "eq": lambda a, b: a.x == b.x,
     "lt": lambda a, b: a.x < b.x,
     "isclose": lambda a, b: mtd.isclose(a.x, b.x),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, LogFolder
+from minitorch_dist.distributed.elastic.multiprocessing.logs import PREFIX, log_folder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from tests.launching.waiting import until
 from transports import keeper
@@ -88,19 +88,18 @@ def test_the_next_launcher_takes_away_what_killed_ones_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    dead, alive, kept = (LogFolder(log_dir, "id") for log_dir in (None, None, str(tmp_path)))
-    (dead.of_worker(0, 0) / "error.json").write_text("{}")
     theirs = [tmp_path / f"{PREFIX}results", tmp_path / f"{PREFIX}0123456789abcdef-00000000"]
     for folder in theirs:
         folder.mkdir()
         (folder / "precious").touch()
-    assert dead._held is not None
-    dead._held.close()  # as the end of its process would
-    fresh = LogFolder(None, "id")
-    assert not dead.path.exists() and alive.path.exists() and kept.path.exists() and fresh.path.exists()
-    for folder in (alive, fresh, kept):
-        folder.close()
-    assert sorted(tmp_path.iterdir()) == sorted([kept.path, *theirs])
+    with log_folder(None, "id") as alive, log_folder(str(tmp_path), "id") as kept:
+        dead, held = keeper.make_folder(tmp_path, PREFIX)
+        (dead / "attempt_0" / "0").mkdir(parents=True)
+        (dead / "attempt_0" / "0" / "error.json").write_text("{}")
+        held.close()  # as the end of its process would
+        with log_folder(None, "id") as fresh:
+            assert not dead.exists() and alive.exists() and kept.exists() and fresh.exists()
+    assert sorted(tmp_path.iterdir()) == sorted([kept, *theirs])
     assert all((folder / "precious").exists() for folder in theirs)
 
 

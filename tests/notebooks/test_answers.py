@@ -324,7 +324,7 @@ def test_a_verdict_shows_itself_in_html_and_in_letters() -> None:
     )
     verdict.said = {"bytes": "not the first that is out", "correct": "1 < 2\n  at ring.py:3", "<b>": "silent"}
     verdict.used = {5: True, 12: False}
-    exam = SimpleNamespace(grid=None, scene=None, text="<i>drawn</i>", printed="\x1b[2J<script>")
+    exam = SimpleNamespace(grid=None, scene=None, text="<i>drawn</i>", undrawn="", printed="\x1b[2J<script>")
     page = LampPage(exam, verdict)  # type: ignore[arg-type]
     html, letters = page._repr_html_(), repr(page)
     assert "<script" not in html and "<i>" not in html and "\x1b" not in html + letters
@@ -339,7 +339,7 @@ def test_a_verdict_shows_itself_in_html_and_in_letters() -> None:
 
 
 def test_a_verdict_says_what_comes_next() -> None:
-    nothing = SimpleNamespace(grid=None, scene=None, text="", printed="")
+    nothing = SimpleNamespace(undrawn="no picture", printed="")
     passed = CheckVerdict(RING, {"correct": True}, worth={"correct": 1})
     assert "Passed. Ours: mtd notebook 13 --solution. Next: mtd notebook 17" in repr(
         LampPage(nothing, passed, lessons.find(17))

@@ -85,9 +85,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("need", [True, False])
-@pytest.mark.parametrize("batched", [True, False])
-def test_the_module_attending_to_itself(name: str, need: bool, batched: bool) -> None:
-    x = draw(4, 3, 6, dtype=np.float32) if batched else draw(4, 6, dtype=np.float32)
+def test_the_module_attending_to_itself(name: str, need: bool) -> None:
+    x = draw(4, 3, 6, dtype=np.float32)
     same_layer(
         lambda nn: nn.MultiheadAttention(6, 2, **OPTIONS[name]),
         x, call=lambda m, x: m(x, x, x, need_weights=need),
@@ -95,17 +94,14 @@ def test_the_module_attending_to_itself(name: str, need: bool, batched: bool) ->
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.parametrize("widths", [(6, 6), (5, 6), (5, 7)])
-def test_the_module_attending_to_others(name: str, widths: tuple[int, int]) -> None:
-    if OPTIONS[name].get("add_bias_kv") and widths != (6, 6):
-        widths = (6, 6)
+def test_the_module_attending_to_others(name: str) -> None:
     first = OPTIONS[name].get("batch_first", False)
     swap = (lambda a: a.swapaxes(0, 1).copy()) if first else (lambda a: a)
     q = swap(draw(4, 3, 6, seed=1, dtype=np.float32))
-    k = swap(draw(5, 3, widths[0], seed=2, dtype=np.float32))
-    v = swap(draw(5, 3, widths[1], seed=3, dtype=np.float32))
+    k = swap(draw(5, 3, 6, seed=2, dtype=np.float32))
+    v = swap(draw(5, 3, 6, seed=3, dtype=np.float32))
     same_layer(
-        lambda nn: nn.MultiheadAttention(6, 2, kdim=widths[0], vdim=widths[1], **OPTIONS[name]),
+        lambda nn: nn.MultiheadAttention(6, 2, **OPTIONS[name]),
         q, k, v, call=lambda m, q, k, v: m(q, k, v, average_attn_weights=False),
     )  # fmt: skip
 

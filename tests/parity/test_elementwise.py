@@ -312,11 +312,6 @@ def test_clamp() -> None:
         agree(lambda t, x: t.clamp(x, low, high), x)
         agree(lambda t, x: (x.clamp_(low, high), x), x, grad=False)
         agree(lambda t, x: x.clone().clamp_(low, high), x)
-    low, high = np.array([-1, 0, 1, -1, 0, 1], "float32"), np.array([1, -1, 1, 0, 3, 1], "float32")
-    agree(lambda t, x, a, b: t.clamp(x, a, b), x, low, high + 2.5)
-    agree(lambda t, x, a: t.clamp(x, min=a), x, low)
-    agree(lambda t, x, a: t.clamp(x, max=a), x, low)
-    agree(lambda t, x, a: x.clone().clamp_(max=a), x, low)
     agree(lambda t, x: t.clamp(x, 0, 300), np.array([1, 2], "int8"))
 
 

@@ -26,7 +26,6 @@ t.unique(a(9, dtype="int64")), t.unique(a(9, dtype="int64"), return_inverse=True
 t.unique(t.tensor([[3, 1], [3, 1], [1, 2]]), dim=0, return_inverse=True, return_counts=True), t.unique(t.tensor([[3, 1, 3], [3, 1, 3]]), dim=1), t.unique(t.tensor([3, 1, 1]), sorted=False)
 t.unique(t.tensor([float("nan"), float("nan"), 1.0])), t.unique(a(4, dtype="bool")), t.unique(t.tensor(3)), t.unique(t.tensor([])), t.unique(a(3, dtype="float16"))
 t.searchsorted(t.tensor([1.0, 2.0, 3.0]), 2.0), t.searchsorted(t.tensor([1.0, 2.0, 3.0]), t.tensor([2.0, 0.0, 5.0]), right=True), t.searchsorted(t.tensor([1.0, 2.0, 3.0]), t.tensor([2.0, 0.0]), side="right", out_int32=True)
-t.bucketize(t.tensor([[2, 4], [1, 9]]), t.tensor([1, 3, 5])), t.bucketize(3, t.tensor([1, 3, 5]), right=True), t.bucketize(t.tensor([1.5]), t.tensor([1.0, 2.0]), out_int32=True)
 t.nonzero(t.tensor([[0, 1], [2, 0]])), t.nonzero(t.tensor([[0, 1], [2, 0]]), as_tuple=True), t.nonzero(t.tensor(3)), t.nonzero(t.tensor(3), as_tuple=True), t.nonzero(t.tensor(0)), t.tensor([0, 1]).nonzero(), t.nonzero(t.zeros(0))
 t.argwhere(t.tensor([0.0, 1.0])), t.argwhere(t.tensor(1.0)), t.tensor([[True], [False]]).argwhere()
 """
@@ -43,7 +42,6 @@ t.topk(a(3), -1)
 t.topk(a(2, dtype="bool"), 1)
 t.unique(a(3), dim=1)
 t.searchsorted(a(2, 2), a(1))
-t.bucketize(a(1), a(1, 3))
 t.cumsum(a(1), 1)
 t.unique(a(3)).sum().backward()
 """

@@ -18,8 +18,8 @@ from mtd.cli import capstone
 from mtd.course import lesson, real_bridge, real_training
 from mtd.course.contest import TEMPLATE
 from mtd.course.lesson import LessonError
-from mtd.course.path import folders, searched
-from mtd.course.real_training import RealOrder, RealOutcome
+from mtd.course.path import LessonAnswer
+from mtd.course.real_training import RealOutcome, RealPart
 from mtd.course.workspace import Workspace
 from tests.pytorch import programs
 from tests.pytorch.ranks import RankFailed, on_ranks
@@ -31,7 +31,7 @@ RING = f"{lesson.find(13).folder / 'ring.py'}"
 @pytest.fixture(autouse=True)
 def _own_environment() -> Iterator[None]:
     own_collectives._named.cache_clear()
-    with mock.patch.dict(os.environ), searched(folders(lesson.find(15), lesson.find(15).folder, {})):
+    with mock.patch.dict(os.environ), LessonAnswer.ours(lesson.find(15)).searched():
         yield
     own_collectives._named.cache_clear()
 
@@ -177,9 +177,9 @@ def test_on_simulated_ranks_too(size: int) -> None:
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Train in this process, which has torch already."""
 
-    def outcome(order: RealOrder) -> RealOutcome:
+    def outcome(part: RealPart) -> RealOutcome:
         own_collectives._named.cache_clear()
-        return real_training.outcome(order)
+        return real_training.outcome(part)
 
     monkeypatch.setattr(real_bridge, "_outcome", outcome)
     monkeypatch.setattr(real_bridge, "found_or_none", lambda: None)
@@ -209,7 +209,7 @@ def test_a_wrong_ring_is_told(
     text = Path(RING).read_text()
     assert right in text
     (tmp_path / "ring.py").write_text(text.replace(right, wrong, 1))
-    monkeypatch.setattr(real_bridge, "folders", lambda module, own, solved: [tmp_path])
+    monkeypatch.setattr(real_bridge, "_answer", lambda module: (LessonAnswer(module, tmp_path), "ring.py"))
     trained = next(real_bridge.train(lesson.find(13)))
     assert words in trained.sentence and not trained.is_right
 

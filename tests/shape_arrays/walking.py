@@ -45,7 +45,7 @@ MAY_ASK: Final = {
 }  # fmt: skip
 # With numbers, these refuse values for which they are not made.
 REFUSE_VALUES: Final = {
-    "binary_cross_entropy", "floor_divide", "floor_divide_", "remainder", "remainder_", "gather", "one_hot",
+    "binary_cross_entropy", "floor_divide", "remainder", "gather", "one_hot",
     }  # fmt: skip
 # With numbers, a tensor of several elements where one number is meant fails on the way, with one error or another.
 FAIL_SOMEWHERE: Final = {"elu", "elu_", "softplus"}

@@ -27,13 +27,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 import numpy as np
 
-from minitorch_dist.distributed.checkpoint.index import (
-    CheckpointException,
-    Chunk,
-    Index,
-    check_cover,
-    parsed,
-)
+from minitorch_dist.distributed.checkpoint.index import CheckpointException, Chunk, Index, check_cover, parsed
 from minitorch_dist.distributed.checkpoint.pieces import Box, overlap, within
 from minitorch_dist.serialization import container
 from minitorch_dist.tensors.core.base import Array

@@ -23,11 +23,7 @@ from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultSavePlanner,
     demand_usual,
 )
-from minitorch_dist.distributed.checkpoint.filesystem import (
-    FileSystemReader,
-    FileSystemWriter,
-    Path_,
-)
+from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter, Path_
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers

@@ -23,6 +23,7 @@ from minitorch_dist.distributed.checkpoint.first_step import initialise
 from minitorch_dist.distributed.ddp.module import DistributedDataParallel
 from minitorch_dist.distributed.fsdp import (
     FullyShardedDataParallel,
+    optim_state,
     optimizer_names,
     options as fsdp_options,
 )
@@ -178,21 +179,18 @@ def set_optimizer_state_dict(
     with grad_modes.no_grad():
         for one in _listed(optimizers):
             initialise(one)
-            names = _parameter_names(model)
-            part = optimizer_names.part_of(one, given, names, how.strict)
             if fsdp:
-                with _as_asked(model, how):
-                    ready = FullyShardedDataParallel.optim_state_dict_to_load(model, one, part)
+                ready = optim_state.to_load(model, one, given, how.strict)
             else:
-                ready = optimizer_names.numbered(one, part, names, _fitted_to)
+                names = _parameter_names(model)
+                ready = optimizer_names.numbered(one, given, names, _fitted_to, how.strict)
             one.load_state_dict(ready)
 
 
 def _named(model: Module, optimizer: Optimizer, how: StateDictOptions) -> State:
     if FullyShardedDataParallel.fsdp_modules(model):
         with _as_asked(model, how):
-            found = FullyShardedDataParallel.optim_state_dict(model, optimizer)
-        return optimizer_names.renamed(found, lambda name: bare(model, name))
+            return FullyShardedDataParallel.optim_state_dict(model, optimizer)
     return optimizer_names.by_name(optimizer, _parameter_names(model))
 
 

@@ -21,13 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from minitorch_dist.distributed.checkpoint.folder import INDEX, MOST_INDEX, read_index
-from minitorch_dist.distributed.checkpoint.index import (
-    BEGIN,
-    FORMAT,
-    CheckpointException,
-    Index,
-    sealed,
-)
+from minitorch_dist.distributed.checkpoint.index import BEGIN, FORMAT, CheckpointException, Index, sealed
 from minitorch_dist.serialization import container
 from minitorch_dist.tensors.core.base import Array
 from transports import keeper

@@ -139,8 +139,6 @@ class FSDPModule(Module):
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         for state in states_in(self) if recurse else [self._state]:
             state.frees = reshard_after_forward
-            if state.unit is not None:
-                state.unit.frees_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
         for unit in self._units(recurse):
@@ -215,9 +213,9 @@ def fully_shard(
     group = mesh.get_group(mesh.ndim - 1)
     replicas = mesh.get_group(0) if mesh.ndim == 2 else None
     policy = mp_policy or MixedPrecisionPolicy()
-    places = setup.own_places(module, FSDPModule, ShardedParameter)
+    places = setup.own_places(module, ShardedParameter)
     device = mesh.device_for(setup.device_of(module, None))  # `meta`, if it has no numbers yet
-    setup.move(module, device, FSDPModule)
+    setup.move(module, device)
     params = [getattr(shared[0].module, shared[0].name) for shared in places]
     if device is not devices.META and src_data_rank is not None:
         setup.spread(params, (group, replicas))

@@ -30,14 +30,7 @@ from minitorch_dist.distributed.fsdp.options import (
     ShardingStrategy,
     StateDictSettings,
 )
-from minitorch_dist.distributed.fsdp.prefetch import (
-    STATE,
-    FSDPState,
-    Prefetcher,
-    after,
-    before,
-    settle,
-)
+from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetcher, after, before, settle
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
@@ -128,13 +121,12 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
                 "the module is on the device meta and has no numbers to shard. Call to_empty(device=…) and reset its "
                 "parameters first, or use fully_shard, which takes modules without numbers"
             )
-        setup.move(model, device, FSDPModule)
+        setup.move(model, device)
         self._modules[INNER] = model
-        places = setup.own_places(model, FSDPModule)
+        places = setup.own_places(model)
         if sync_module_states:
             params = [getattr(p[0].module, p[0].name) for p in places]
-            buffers = setup.own_buffers(model, FSDPModule)
-            setup.spread([*params, *buffers], (group, replicas))
+            setup.spread([*params, *setup.own_buffers(model)], (group, replicas))
         settings = Settings(
             group,
             replicas,
@@ -154,7 +146,8 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
             precision.param_dtype if precision.cast_root_forward_inputs else None,
         )
         self.register_load_state_dict_pre_hook(saving.give_pieces)
-        setup.convert_buffers(model, precision.buffer_dtype, FSDPModule)
+        if precision.buffer_dtype is not None:
+            setup.convert_buffers(model, precision.buffer_dtype)
 
     @property
     def module(self) -> Module:

@@ -83,14 +83,14 @@ def _copied(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def to_load(model: Module, optimizer: Optimizer, saved: State) -> State:
+def to_load(model: Module, optimizer: Optimizer, saved: State, strict: bool = False) -> State:
     """The state for `optimizer.load_state_dict`, made from the one that `whole` gave: each rank takes its own pieces."""
     places = {id(p): (unit, n) for _, unit in units_of(model) for n, p in enumerate(unit.originals)}
 
     def own(value: Any, p: Any) -> Any:
         return _own(value, places.get(id(p)))
 
-    return optimizer_names.numbered(optimizer, saved, _names(model), own)
+    return optimizer_names.numbered(optimizer, saved, _names(model), own, strict)
 
 
 def _own(value: Any, place: tuple[Unit, int] | None) -> Any:

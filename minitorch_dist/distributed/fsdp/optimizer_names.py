@@ -31,53 +31,30 @@ def by_name(optimizer: Optimizer, names: Names) -> State:
     }
 
 
-def renamed(state: State, name: Callable[[str], str]) -> State:
-    return {
-        "state": {name(key): entry for key, entry in state["state"].items()},
-        "param_groups": [
-            {**group, "params": [name(key) for key in group["params"]]} for group in state["param_groups"]
-        ],
-    }
-
-
-def part_of(optimizer: Optimizer, saved: State, names: Names, strict: bool) -> State:
-    """Of a state of maybe several optimizers, this one's part, group by group."""
+def numbered(
+    optimizer: Optimizer, saved: State, names: Names, fitted: Callable[[Any, Any], Any], strict: bool = False
+) -> State:
+    """The argument for `load_state_dict`, from a state of maybe several optimizers. `fitted` makes of a value the one that
+    belongs to this rank's parameter."""
     home = {name: group for group in saved["param_groups"] for name in group["params"]}
-    state, groups = {}, []
-    for own in optimizer.param_groups:
-        called: list[str] = []
-        source: State = {}
-        for p in own["params"]:
-            for name in names[id(p)]:
-                if name not in home and len(names[id(p)]) > 1:
-                    continue  # another name of a shared parameter
-                called.append(name)
-                source = home.get(name, source)
-                if name in saved["state"]:
-                    state[name] = saved["state"][name]
-                elif p.requires_grad and strict and optimizer.state.get(p):
-                    raise RuntimeError(
-                        f"Missing optimizer state for parameter '{name}' in checkpoint. The "
-                        "parameter requires gradients but has no saved optimizer state. "
-                        "To load anyway, use StateDictOptions(strict=False)."
-                    )
-        kept = {key: value for key, value in own.items() if key != "params"}
-        groups.append({**kept, **source, "params": called})
-    return {"state": state, "param_groups": groups}
-
-
-def numbered(optimizer: Optimizer, part: State, names: Names, fitted: Callable[[Any, Any], Any]) -> State:
-    """The argument for `load_state_dict`; `fitted` makes of a value the one that belongs to this rank's parameter."""
     state: dict[int, State] = {}
     groups: list[State] = []
-    number = 0
-    for own, group in zip(optimizer.param_groups, part["param_groups"], strict=True):
-        numbers = []
-        for p in own["params"]:
-            name = next((n for n in names[id(p)] if n in part["state"]), None)
+    start = 0
+    for own in optimizer.param_groups:
+        source: State = {}
+        for number, p in enumerate(own["params"], start):
+            called = names[id(p)]
+            source = next((home[name] for name in called if name in home), source)
+            name = next((name for name in called if name in saved["state"]), None)
             if name is not None:
-                state[number] = {key: fitted(value, p) for key, value in part["state"][name].items()}
-            numbers.append(number)
-            number += 1
-        groups.append({**group, "params": numbers})
+                state[number] = {key: fitted(value, p) for key, value in saved["state"][name].items()}
+            elif strict and p.requires_grad and optimizer.state.get(p):
+                raise RuntimeError(
+                    f"Missing optimizer state for parameter '{called[0]}' in checkpoint. The "
+                    "parameter requires gradients but has no saved optimizer state. "
+                    "To load anyway, use StateDictOptions(strict=False)."
+                )
+        stop = start + len(own["params"])
+        groups.append({**own, **source, "params": list(range(start, stop))})
+        start = stop
     return {"state": state, "param_groups": groups}

@@ -32,7 +32,6 @@ class Prefetcher:
     def __init__(self, prefetch: BackwardPrefetch | None, forward_prefetch: bool) -> None:
         self.prefetch, self.forward_prefetch = prefetch, forward_prefetch
         self.units: list[Unit] = []
-        self.outermost: Unit | None = None
         self.order: list[Unit] = []  # of the last complete forward
         self._now: list[Unit] = []
         self._behind: PendingReduction | None = None
@@ -58,7 +57,7 @@ class Prefetcher:
             if following is not None:
                 following.prefetch()
 
-    def after_forward(self, unit: Unit, outputs: Any) -> None:
+    def after_forward(self, unit: Unit, outputs: Any, frees: bool) -> None:
         recorded = [
             graph.edge_of(tensor)
             for tensor in tensors_in(outputs)
@@ -68,7 +67,6 @@ class Prefetcher:
         for edge in recorded:
             if edge is not None:
                 RemovableHandle(hooks_of(edge[0]).reached, reached)
-        frees = unit.frees_after_forward and unit is not self.outermost
         if (frees or not recorded) and not unit.in_backward:
             unit.reshard()
 
@@ -175,9 +173,7 @@ def settle(module: Module) -> None:
         own.is_root, own.prefetcher = own is state, state.prefetcher
         if own.unit is not None:
             own.unit.when_complete = state.prefetcher.complete
-            own.unit.frees_after_forward = own.frees is not False
             state.prefetcher.units.append(own.unit)
-    state.prefetcher.outermost = state.unit if state.frees is None else None
 
 
 def before(module: Module, args: Any, kwargs: Any) -> Any:
@@ -203,7 +199,8 @@ def after(module: Module, _: Any, outputs: Any) -> Any:
     if state.unit is not None:
         if state.output_dtype is not None:
             outputs = moved(outputs, state.unit.settings.device, state.output_dtype)
-        state.prefetcher.after_forward(state.unit, outputs)
+        frees = not state.is_root if state.frees is None else state.frees
+        state.prefetcher.after_forward(state.unit, outputs, frees)
     if state.is_root:
         state.prefetcher.end()
     return outputs

@@ -9,9 +9,8 @@ timeout says so. In loading each rank takes its pieces of what it is given.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
@@ -73,25 +72,20 @@ def summoned(
 
 def save(fsdp: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     """`state_dict()` of one FSDP module and what is in it, under names without the wrapping."""
-    if destination is None:
-        destination = OrderedDict()
-        destination._metadata = OrderedDict()
     unit, settings = fsdp._state.unit, fsdp.training_state_settings
     config = settings.state_dict_config
-    with ExitStack() as stack:
-        if unit is not None:
-            stack.enter_context(summoned(unit, False, config.rank0_only, config.offload_to_cpu))
-        fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+    with nullcontext() if unit is None else summoned(unit, False, config.rank0_only, config.offload_to_cpu):
+        destination = fsdp.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        own = [name for name in destination if name.startswith(prefix)]
         if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT and unit is not None:
             mesh = DeviceMesh.from_group(unit.settings.group, "cpu")
             for name in {prefix + name for name, _ in _numbered(unit)} & destination.keys():
                 destination[name] = rows_of(destination[name], mesh)
-        if config.offload_to_cpu:
-            for name, value in destination.items():
-                if name.startswith(prefix) and isinstance(value, Tensor):
-                    destination[name] = value.cpu()
+        for name in own if config.offload_to_cpu else ():
+            if isinstance(destination[name], Tensor):
+                destination[name] = destination[name].cpu()
     if config.rank0_only and fsdp.process_group.rank() != 0:
-        for name in [name for name in destination if name.startswith(prefix)]:
+        for name in own:
             del destination[name]
     return destination
 

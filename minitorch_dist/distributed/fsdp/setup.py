@@ -7,6 +7,7 @@ from typing import Any
 
 from minitorch_dist.distributed.fsdp.gathering import ParameterSlot
 from minitorch_dist.distributed.fsdp.options import ShardingStrategy
+from minitorch_dist.distributed.fsdp.prefetch import STATE
 from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
@@ -23,23 +24,21 @@ def refuse(**options: Any) -> None:
             raise NotImplementedError(f"{name} is not offered for FSDP here; PyTorch has it")
 
 
-def own_modules(root: Module, boundary: type[Module], prefix: str = "") -> Iterator[tuple[str, Module]]:
-    """`root` and what is below it, with dotted names, as far as no `boundary` module comes."""
-    if isinstance(root, boundary):
+def own_modules(root: Module, prefix: str = "") -> Iterator[tuple[str, Module]]:
+    """`root` and what is below it, with dotted names, as far as no FSDP module comes."""
+    if STATE in root.__dict__:
         return
     yield prefix, root
     for name, child in root._modules.items():
         if child is not None:
-            yield from own_modules(child, boundary, f"{prefix}.{name}" if prefix else name)
+            yield from own_modules(child, f"{prefix}.{name}" if prefix else name)
 
 
-def own_places(
-    root: Module, boundary: type[Module], taken: type[Parameter] | tuple[()] = ()
-) -> list[list[ParameterSlot]]:
-    """The parameters that no `boundary` module inside takes, each with all its names; those of the class `taken` are in
+def own_places(root: Module, taken: type[Parameter] | tuple[()] = ()) -> list[list[ParameterSlot]]:
+    """The parameters that no FSDP module inside takes, each with all its names; those of the class `taken` are in
     a unit already."""
     found: dict[int, list[ParameterSlot]] = {}
-    for prefix, module in own_modules(root, boundary):
+    for prefix, module in own_modules(root):
         for name, p in module._parameters.items():
             if p is not None and not isinstance(p, taken):
                 fqn = f"{prefix}.{name}" if prefix else name
@@ -77,8 +76,8 @@ def device_of(module: Module, device_id: int | str | devices.device | None) -> d
     return devices.CPU
 
 
-def own_buffers(root: Module, boundary: type[Module]) -> list[Tensor]:
-    each = (b for _, m in own_modules(root, boundary) for b in m._buffers.values())
+def own_buffers(root: Module) -> list[Tensor]:
+    each = (b for _, m in own_modules(root) for b in m._buffers.values())
     return [b for b in each if b is not None]
 
 
@@ -90,9 +89,9 @@ def spread(tensors: Sequence[Tensor], groups: Sequence[ProcessGroup | None]) -> 
                 tensor_collectives.broadcast(without_history(tensor), group=group, group_src=0)
 
 
-def move(module: Module, device: devices.device, boundary: type[Module]) -> None:
+def move(module: Module, device: devices.device) -> None:
     """Move the tensors that this unit owns to `device`. Those of inner units have been moved already."""
-    for _, each in own_modules(module, boundary):
+    for _, each in own_modules(module):
         for p in each._parameters.values():
             if p is not None and p.device is not device:
                 p.data = p.data.to(device)
@@ -101,10 +100,8 @@ def move(module: Module, device: devices.device, boundary: type[Module]) -> None
                 each._buffers[name] = b.to(device)
 
 
-def convert_buffers(module: Module, dtype: dtypes.dtype | None, boundary: type[Module]) -> None:
-    if dtype is None:
-        return
-    for _, each in own_modules(module, boundary):
+def convert_buffers(module: Module, dtype: dtypes.dtype) -> None:
+    for _, each in own_modules(module):
         for name, b in each._buffers.items():
             if b is not None and b.is_floating_point():
                 each._buffers[name] = b.to(dtype=dtype)

@@ -51,7 +51,6 @@ class Unit(Gathered):
             if p.requires_grad:
                 p.register_post_accumulate_grad_hook(self._collected)
         self.when_complete: Callable[[Unit], None] | None = None  # all gradients are there
-        self.frees_after_forward = True
         self.stays_after_backward = False
         self.algorithm: str | None = None  # of sums over replicas; None: as links and sizes say
         self.ahead: dict[str, list[Unit]] = {"forward": [], "backward": []}  # what to fetch with it

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import world
+from minitorch_dist.distributed.nested_tensors import moved
 from minitorch_dist.distributed.pipelining.orders import Action, B, F, I, Order, W
 from minitorch_dist.distributed.pipelining.stage import PipelineStage, as_tuple
 from minitorch_dist.distributed.pipelining.timing import ActionSpan
-from minitorch_dist.distributed.pipelining.wires import BACKWARD, FORWARD, PipelineMessages, moved
+from minitorch_dist.distributed.pipelining.wires import BACKWARD, FORWARD, PipelineMessages
 from minitorch_dist.tensors.tensor import Tensor
 
 

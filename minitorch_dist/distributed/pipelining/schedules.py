@@ -13,11 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minitorch_dist.distributed.pipelining import orders
-from minitorch_dist.distributed.pipelining.microbatch import (
-    merge_chunks,
-    split_arguments,
-    split_tensor,
-)
+from minitorch_dist.distributed.pipelining.microbatch import merge_chunks, split_arguments, split_tensor
 from minitorch_dist.distributed.pipelining.orders import F, Make, Order, Pipe
 from minitorch_dist.distributed.pipelining.runtime import Batch, PipelineStep
 from minitorch_dist.distributed.pipelining.stage import PipelineStage

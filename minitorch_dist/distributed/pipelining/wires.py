@@ -17,7 +17,7 @@ import numpy as np
 from minitorch_dist.distributed.pipelining.stage import PipelineStage
 from minitorch_dist.distributed.torch_api import messages
 from minitorch_dist.distributed.work import Work
-from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.tensor import Tensor
@@ -191,7 +191,3 @@ def _decode(text: Any) -> Shapes:
              shape=tuple(next(numbers) for _ in range(next(numbers))))
         for _ in range(next(numbers))
     ]  # fmt: skip
-
-
-def moved(tensors: Sequence[Any], device: devices.device) -> tuple[Any, ...]:
-    return tuple(t.to(device) if isinstance(t, Tensor) and t.device is not device else t for t in tensors)

@@ -18,13 +18,7 @@ from typing import Any, Final, TypeVar
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.rpc.call import Caller
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
-from minitorch_dist.distributed.rpc.message import (
-    ANSWER,
-    FAILURE,
-    LOST,
-    REQUEST,
-    LostNotice,
-)
+from minitorch_dist.distributed.rpc.message import ANSWER, FAILURE, LOST, REQUEST, LostNotice
 from minitorch_dist.distributed.rpc.pool import WorkerPool
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from minitorch_dist.distributed.rpc.worker import RpcWorker

@@ -12,11 +12,7 @@ from minitorch_dist.distributed import backends, bootstrap, rendezvous, slow_sta
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc.agent import RpcAgent, is_here
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable, check_name
-from minitorch_dist.distributed.rpc.options import (
-    BackendType,
-    RpcBackendOptions,
-    TensorPipeRpcBackendOptions,
-)
+from minitorch_dist.distributed.rpc.options import BackendType, RpcBackendOptions, TensorPipeRpcBackendOptions
 from minitorch_dist.distributed.rpc.shutdown import leave_behind
 from transports.stores.store import PrefixStore, Store
 

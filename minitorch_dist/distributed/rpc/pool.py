@@ -37,8 +37,9 @@ _alone: AbstractContextManager[None] = nullcontext()
 how_to_wait: ContextVar[AbstractContextManager[None]] = ContextVar("how_to_wait", default=_alone)
 
 
-class WorkerPool:
-    """The threads of one worker: they are started when they are needed."""
+class WorkerPool(AbstractContextManager[None]):
+    """The threads of one worker: they are started when they are needed. A function that runs here enters the pool while it
+    waits for an answer."""
 
     def __init__(self, worker: RpcWorker, size: int) -> None:
         self.worker, self.size, self._is_real = worker, size, worker.is_real
@@ -128,7 +129,7 @@ class WorkerPool:
 
     def _run(self, job: Job) -> None:
         """Run a job that was counted as running."""
-        token = how_to_wait.set(RoomForAnother(self))
+        token = how_to_wait.set(self)
         try:
             job()
         finally:
@@ -202,13 +203,15 @@ class WorkerPool:
         with self._changed:
             self._changed.notify_all()
 
-    def count_as_waiting(self, more: int) -> None:
-        """A function begins to wait for an answer (1), or runs again (-1)."""
+    def __enter__(self) -> None:
+        """A function begins to wait: another one may begin in its place."""
         with self._changed:
-            self.running -= more
-            self.waiting += more
-            if more > 0:  # another one may begin in its place
-                self._begin_job()
+            self.running, self.waiting = self.running - 1, self.waiting + 1
+            self._begin_job()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        with self._changed:
+            self.running, self.waiting = self.running + 1, self.waiting - 1
 
     def close(self) -> None:
         """All threads end once they have nothing to run. Not called by one of them."""
@@ -228,19 +231,6 @@ class WorkerPool:
             f"<WorkerPool of {len(self._threads)} threads: {self.running} of {self.size} functions run, "
             f"{self.waiting} wait, {len(self._jobs)} have to wait for a thread>"
         )
-
-
-class RoomForAnother(AbstractContextManager[None]):
-    """A function that runs for a peer waits for an answer: another one may begin in its place."""
-
-    def __init__(self, pool: WorkerPool) -> None:
-        self._pool = pool
-
-    def __enter__(self) -> None:
-        self._pool.count_as_waiting(1)
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._pool.count_as_waiting(-1)
 
 
 QUIET: Final = 40  # looks without a slow function before the deadline thread sleeps

@@ -105,15 +105,13 @@ class RRef(Generic[T]):
             >>> sim.run(program, 2).results[0]
             'worker1'
         """
-        held = self._held
-        id = held.owner if isinstance(held, UserRRef) else held.context.me
-        return held.context.agent.worker(id)
+        return self._held.context.agent.worker(self._held.owner)
 
     def owner_name(self) -> str:
         return self.owner().name
 
     def confirmed_by_owner(self) -> bool:
-        return self._held.confirmed if isinstance(self._held, UserRRef) else True
+        return self._held.confirmed
 
     def local_value(self) -> T:
         """The object itself, on its owner.
@@ -172,7 +170,7 @@ class RRef(Generic[T]):
 
     def _asked(self, what: tuple[Any, ...]) -> tuple[Any, ...]:
         """The request to the owner to do something with the object, which is there."""
-        if isinstance(self._held, UserRRef) and self._held.error is not None:
+        if self._held.error is not None:
             raise self._held.error
         return tuple(self._held.id), *what
 
@@ -310,13 +308,11 @@ def _write(writer: Writer, rref: RRef[Any]) -> None:
     if not isinstance(writer, RpcWriter):
         raise Unsendable("an RRef can only be sent by RPC")
     held = rref._held
-    if isinstance(held, UserRRef) and isinstance(held.error, RpcTimeout):
+    if isinstance(held.error, RpcTimeout):
         raise held.error  # its owner may never hear of it
-    context, fork_id = held.context, held.context.new_id()
-    owner = held.owner if isinstance(held, UserRRef) else context.me
-    to = writer.to
+    context, fork_id, to = held.context, held.context.new_id(), writer.to
     writer.note(lambda: context.commit(to, held, fork_id))
-    writer.value((owner, tuple(held.id), tuple(fork_id), context.me))
+    writer.value((held.owner, tuple(held.id), tuple(fork_id), context.me))
 
 
 def _read(reader: Reader) -> RRef[Any]:

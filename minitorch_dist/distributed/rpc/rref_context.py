@@ -46,13 +46,14 @@ class OwnerRRef:
     """An object of ours, or one that is being made."""
 
     def __init__(self, context: RRefContext, id: Id, site: str) -> None:
-        self.context, self.id, self.site = context, id, site
+        self.context, self.id, self.site, self.owner = context, id, site, context.me
         words = f"object {id.created_on}.{id.local_id}{f', created at {clean(site)}' if site else ''}"
         self.future: RpcFuture[Any] = RpcFuture(context.agent.pool, lambda: words)  # no circle through us
         self.forks: dict[Id, int] = {}  # and which worker holds each
         self.handles = 0  # RRefs here
         self.pins = 0  # references to it that are on their way to us
         self.is_expected = False  # somebody asked for it before the order to make it came
+        self.confirmed, self.error = True, None  # as of a fork: the future has what went wrong
 
     def is_held(self) -> bool:
         return bool(self.forks or self.handles or self.pins or self.is_expected)

@@ -25,7 +25,7 @@ from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
-from minitorch_dist.distributed.rpc.pool import RoomForAnother, how_to_wait
+from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
 
@@ -203,7 +203,7 @@ def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -
         [None, None]
     """
     agent = current()
-    if isinstance(how_to_wait.get(), RoomForAnother):
+    if isinstance(how_to_wait.get(), WorkerPool):
         raise RuntimeError(
             "rpc.shutdown was called by a function that runs for a peer: it would wait for itself. "
             "Call it in the worker's own program"

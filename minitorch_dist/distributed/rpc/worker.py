@@ -1,6 +1,6 @@
 """One worker: who it is, whom it can call, and the way of a message that arrives.
 
-    transport ─► sink ─► IncomingPart (─► Assembly, of several parts) ─► arrived ─► next_job ─► takers
+    transport ─► sink ─► IncomingPart ─► arrived ─► next_job ─► takers
 
 RpcInbox     puts the messages together. The transport calls it from any thread
 RpcWorker    what the parts of a worker share: its caller, its server and its threads. The thread that drives takes
@@ -23,14 +23,7 @@ import numpy as np
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.mail.receives import DISCARD
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
-from minitorch_dist.distributed.rpc.message import (
-    FAILURE,
-    HEADER,
-    WAKE,
-    LostNotice,
-    RpcMessage,
-    Sender,
-)
+from minitorch_dist.distributed.rpc.message import FAILURE, HEADER, WAKE, LostNotice, RpcMessage, Sender
 from minitorch_dist.tensors.devices import device
 from transports.clock import Thread
 from transports.contract import Sink, Transport
@@ -68,24 +61,6 @@ def new_memory(nbytes: int) -> memoryview:
     return memoryview(bytearray(nbytes)) if nbytes < SMALL else np.empty(nbytes, np.uint8).data
 
 
-class Assembly:
-    """A message of several parts, some of which have arrived."""
-
-    __slots__ = ("_arrived", "_on_complete", "message", "parts")
-
-    def __init__(self, message: RpcMessage, parts: int, on_complete: Callable[[RpcMessage], None]) -> None:
-        self.message, self.parts, self._on_complete = message, parts, on_complete
-        self._arrived: dict[int, memoryview] = {}  # only parts that came, whatever is announced
-
-    def arrived(self, part: int, view: memoryview) -> None:
-        if part in self._arrived:  # it came twice
-            return
-        self._arrived[part] = view
-        if len(self._arrived) == self.parts:
-            self.message.parts.extend(self._arrived[part] for part in range(self.parts))
-            self._on_complete(self.message)
-
-
 class RpcInbox:
     """Takes the messages of all workers from the transport, and keeps those that are complete.
 
@@ -94,7 +69,7 @@ class RpcInbox:
 
     def __init__(self) -> None:
         self.arrived: deque[RpcMessage | LostNotice] = deque()
-        self._begun: dict[tuple[int, int, int], Assembly] = {}
+        self._begun: dict[tuple[int, ...], dict[int, memoryview]] = {}  # parts of messages, by number
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         if len(header) != HEADER.size:
@@ -113,27 +88,21 @@ class RpcInbox:
             return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
         if kind == WAKE:
             return DISCARD
-        if parts == 1:
-            message.parts.append(new_memory(0))
-            self.arrived.append(message)
-            return DISCARD
-        return self._sink_of_part(message, part, parts, nbytes)
-
-    def _sink_of_part(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
-        key = message.src, message.kind, message.id
-        found = self._begun.get(key)
-        if found is None or found.parts != parts:
-            found = self._begun[key] = Assembly(message, parts, self._complete)
         view = new_memory(nbytes)
+        complete = partial(self._take_part, message, part, parts, view)
         if nbytes:
-            return IncomingPart(view, partial(found.arrived, part, view))
-        found.arrived(part, view)
+            return IncomingPart(view, complete)
+        complete()
         return DISCARD
 
-    def _complete(self, message: RpcMessage) -> None:
-        """All parts of a message are here."""
-        self._begun.pop((message.src, message.kind, message.id), None)
-        self.arrived.append(message)
+    def _take_part(self, message: RpcMessage, part: int, parts: int, view: memoryview) -> None:
+        """A part has arrived. The message has, if it was the last one."""
+        key = message.src, message.kind, message.id, parts
+        found = self._begun.setdefault(key, {})
+        found[part] = view
+        if len(found) == parts and self._begun.pop(key, None) is not None:
+            message.parts.extend(found[part] for part in range(parts))
+            self.arrived.append(message)
 
     def _refuse(self, src: int, reason: str) -> Sink:
         """A worker breaks the form of messages: it counts as lost from now on."""

@@ -114,11 +114,7 @@ class RNNBase(Module):
             )
         if self.batch_first:
             input = input.transpose(0, 1)
-        steps, batch = input.shape[:2]
-        states = self._states(hx, batch, input, single)
-        rows = input.reshape(steps * batch, self.input_size)
-        rows, lasts = self._layers(rows, [batch] * steps, states)
-        output = rows.reshape(steps, batch, rows.shape[-1])
+        output, lasts = self._layers(input, self._states(hx, input.size(1), input, single))
         if self.batch_first:
             output = output.transpose(0, 1)
         if single:
@@ -126,7 +122,7 @@ class RNNBase(Module):
             lasts = [last.squeeze(1) for last in lasts]
         return output, tuple(lasts) if self.states > 1 else lasts[0]
 
-    def _layers(self, rows: Tensor, sizes: list[int], states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    def _layers(self, data: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """Through all layers and directions; the states are (layers·directions, batch, size)."""
         directions = 2 if self.bidirectional else 1
         lasts: list[list[Tensor]] = [[] for _ in states]
@@ -139,16 +135,14 @@ class RNNBase(Module):
                 weights = [named.get(kind) for kind in _KINDS]
                 h0 = states[0][place]
                 c0 = states[1][place] if len(states) > 1 else None
-                output, *last = recurrent.layer(
-                    self.mode, rows, sizes, h0, c0, weights, reverse=direction == 1
-                )
+                output, *last = recurrent.layer(self.mode, data, h0, c0, weights, reverse=direction == 1)
                 outputs.append(output)
                 for kept, value in zip(lasts, last, strict=True):
                     kept.append(value)
-            rows = outputs[0] if directions == 1 else cat(outputs, 1)
+            data = outputs[0] if directions == 1 else cat(outputs, 2)
             if self.dropout and self.training and number < self.num_layers - 1:
-                rows = F.dropout(rows, self.dropout, True)
-        return rows, [stack(kept) for kept in lasts]
+                data = F.dropout(data, self.dropout, True)
+        return data, [stack(kept) for kept in lasts]
 
     def _states(self, hx: Any, batch: int, like: Tensor, single: bool) -> list[Tensor]:
         """The initial states, zeros where none are given; checked."""
@@ -164,7 +158,7 @@ class RNNBase(Module):
         return [state.unsqueeze(1) for state in given] if single else given
 
 
-_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 class RNN(RNNBase):

@@ -53,9 +53,9 @@ class RNNCellBase(Module):
         else:
             given = list(hx) if self.states > 1 else [hx]
             given = [state.unsqueeze(0) for state in given] if single else given
-        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, None]
+        weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
         c0 = given[1] if self.states > 1 else None
-        _, *lasts = recurrent.layer(self.mode, rows, [rows.size(0)], given[0], c0, weights)
+        _, *lasts = recurrent.layer(self.mode, rows.unsqueeze(0), given[0], c0, weights)
         lasts = [last.squeeze(0) for last in lasts] if single else lasts
         return tuple(lasts) if self.states > 1 else lasts[0]
 

@@ -16,7 +16,6 @@ from minitorch_dist.nn.modules.dropout import Dropout
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.normalization import LayerNorm
-from minitorch_dist.tensors.ops.layers.multihead_masks import canonical_mask
 from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -48,7 +47,7 @@ def _is_causal(mask: Tensor | None, hint: bool | None, length: int) -> bool:
 
 
 def _length(x: Tensor, batch_first: bool) -> int:
-    return x.size(1 if x.dim() == 3 and batch_first else 0)
+    return x.size(1 if batch_first else 0)
 
 
 class _Layer(Module):
@@ -109,9 +108,8 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src, src_mask, "src_mask")
         options = {
-            "attn_mask": canonical_mask(src_mask, "src_mask", src), "key_padding_mask": padding,
+            "attn_mask": src_mask, "key_padding_mask": src_key_padding_mask,
             "need_weights": False, "is_causal": is_causal,
         }  # fmt: skip
         x = self._sublayer(1, src, lambda x: self.self_attn(x, x, x, **options)[0])
@@ -170,12 +168,10 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src, mask, "mask")
-        mask = canonical_mask(mask, "mask", src)
         output: Any = src
         causal = _is_causal(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))
         for layer in self.layers:
-            output = layer(output, src_mask=mask, src_key_padding_mask=padding, is_causal=causal)
+            output = layer(output, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal)
         return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
 
 

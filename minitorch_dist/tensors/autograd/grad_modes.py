@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 from minitorch_dist.tensors.core.grad_mode import INFERENCE, OFF, ON, current_mode, mode
@@ -71,25 +71,15 @@ def _wrap_generator(fresh: Callable[[], _Mode[Any]], function: Callable[..., Any
     """Run each step of the generator under the mode, its consumer outside of it."""
 
     @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        with fresh():
-            generator: Any = function(*args, **kwargs)
-        step, argument = generator.send, None
+    def wrapped(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        items = function(*args, **kwargs)
         while True:
-            try:
-                with fresh():
-                    item = step(argument)
-            except StopIteration as stop:
-                return stop.value
-            try:
-                argument = yield item
-                step = generator.send
-            except GeneratorExit:
-                with fresh():
-                    generator.close()
-                raise
-            except BaseException as error:
-                step, argument = generator.throw, error
+            with fresh():
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
 
     return wrapped
 

@@ -12,10 +12,8 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.ops.plugs import replaceable
 
 
-@replaceable
 def add_at(target: Array, where: tuple[Any, ...], values: Array) -> None:
     """`target[where] += values`, where a place that is named twice gets both values.
 

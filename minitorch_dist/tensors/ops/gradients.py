@@ -110,8 +110,6 @@ def grad(
     create_graph: bool = False,
     only_inputs: bool = True,
     allow_unused: bool | None = None,
-    is_grads_batched: bool = False,
-    materialize_grads: bool = False,
 ) -> tuple[T, ...]:
     """The gradients of the sum of `outputs` with respect to `inputs`; no `.grad` changes.
 
@@ -123,8 +121,6 @@ def grad(
         create_graph: Must be False.
         only_inputs: Must be True.
         allow_unused: The gradient of an input that the outputs do not depend on is None, and not an error.
-        is_grads_batched: Must be False.
-        materialize_grads: It is zeros instead of None.
 
     Returns:
         A gradient for each input.
@@ -137,14 +133,7 @@ def grad(
         >>> torch.autograd.grad(x * x, x)[0].item()
         6.0
     """
-    if is_grads_batched:
-        raise RuntimeError("is_grads_batched is not offered: call grad once per row")
     _refuse_graph(create_graph)
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, "
-            "but got: allow_unused=False."
-        )
     wanted = as_tuple(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -159,9 +148,6 @@ def grad(
     for index, (tensor, grad) in enumerate(zip(wanted, found, strict=True)):
         if grad is not None:
             results.append(base.new(TensorBase.plain, grad, tensor.storage.device))
-        elif materialize_grads:
-            zeros = np.zeros_like(tensor.array)
-            results.append(base.new(TensorBase.plain, zeros, tensor.storage.device))
         elif allow_unused:
             results.append(None)
         else:

@@ -22,13 +22,12 @@ Array = np.ndarray[Any, Any]
 F = Callable[..., Any]
 
 AS_THEY_ARE: set[Any] = {
-    np.all, np.amax, np.amin, np.any, np.argwhere, np.atleast_1d, np.atleast_2d, np.clip, np.diff, np.expand_dims,
-    np.flip, np.iscomplexobj, np.isneginf, np.isposinf, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod,
-    np.put_along_axis, np.reshape, np.shape, np.size, np.squeeze, np.stack, np.sum, np.swapaxes, np.take_along_axis,
-    np.transpose, np.matrix_transpose, np.diagonal, np.roll,
+    np.all, np.amax, np.amin, np.any, np.argwhere, np.atleast_1d, np.clip, np.diff, np.expand_dims, np.flip,
+    np.isneginf, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod, np.put_along_axis, np.reshape, np.roll, np.shape,
+    np.size, np.squeeze, np.stack, np.sum, np.swapaxes, np.take_along_axis, np.transpose,
 }  # fmt: skip
 ASKED: set[Any] = {
-    np.argmax, np.argmin, np.argsort, np.count_nonzero, np.cumsum, np.dot, np.trace, np.linalg.norm,
+    np.argmax, np.argmin, np.argsort, np.count_nonzero, np.cumsum, np.dot, np.isclose, np.linalg.norm,
 }  # fmt: skip
 NEED_NUMBERS: set[Any] = {np.nonzero, np.flatnonzero, np.unique, np.array_equal}
 RULES: dict[Any, F] = {}
@@ -63,7 +62,7 @@ def _asked_method(name: str) -> F:
     return lambda self, *args, **options: getattr(np, name)(self, *args, **options)
 
 
-for _name in ("argmax", "argmin", "argsort", "cumsum", "dot", "trace"):
+for _name in ("argmax", "argmin", "argsort", "cumsum", "dot"):
     setattr(ShapeArray, _name, _asked_method(_name))
 
 
@@ -206,14 +205,6 @@ def tile(A: Any, reps: Any) -> Array:
     sides = (1,) * (ndim - A.ndim) + A.shape
     times = (1,) * (ndim - len(times)) + times
     return ShapeArray(tuple(n * m for n, m in zip(sides, times, strict=True)), A.dtype)
-
-
-@rule(np.diag)
-def diag(v: Any, k: int = 0) -> Array:
-    if v.ndim == 2:
-        return np.diagonal(v, k)
-    side = len(v) + abs(k)
-    return ShapeArray((side, side), v.dtype)
 
 
 # ------------------------------------------------------------------------- choosing, overwriting

@@ -20,6 +20,7 @@ from mtd.course.classroom.guard import StoreGuard
 from mtd.course.classroom.host import PORT, STORE, ClassHost
 from mtd.course.classroom.room import ClassPlan, Room
 from mtd.course.classroom.training import STEPS
+from mtd.pages import whole_files
 from mtd.refusals import CannotDo
 from transports import job, keys
 from transports.broker import launch
@@ -205,7 +206,9 @@ def _end(host: ClassHost, status: int) -> None:
 def _write(path: Path, text: str) -> str:
     """Write the page. Returns what went wrong, or an empty text."""
     try:
-        pages.write(path, text)
+        whole_files.write(
+            path, text.encode(errors="replace")
+        )  # whole, because the browser may read at any time
     except OSError as error:
         return f"the page {path} cannot be written: {error.strerror}"
     return ""

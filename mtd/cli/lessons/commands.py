@@ -29,10 +29,10 @@ def opened(page: Page) -> tuple[Workspace, Progress]:
     return workspace, progress
 
 
-def takes_lesson(parser: Parser, name: str, act: Act, example: str = "") -> None:
+def takes_lesson(parser: Parser, name: str, act: Act) -> None:
     """A command about one lesson."""
     parser.takes("lesson?  13, ring or 13_ring (the one where you are)")
-    parser.set_defaults(run=about(act), epilog=example or f"mtd {name} 13")
+    parser.set_defaults(run=about(act), epilog=f"mtd {name} 13")
 
 
 def about(act: Act) -> Callable[[argparse.Namespace], int]:

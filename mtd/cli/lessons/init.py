@@ -11,7 +11,7 @@ from rich.text import Text
 from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.sizes import SIZES, WORDS
-from mtd.course.workspace import Made, Workspace, is_one, make
+from mtd.course.workspace import Made, Workspace, around, make
 
 
 def configure(parser: Parser) -> None:
@@ -35,11 +35,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _default() -> Path:
     """The course in which we are, else a new one."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if is_one(folder):
-            return folder
-    return here / "course"
+    here = around(Path.cwd())
+    return here.folder if here else Path.cwd() / "course"
 
 
 def tell(page: Page, workspace: Workspace, made: Made) -> None:
@@ -63,7 +60,7 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
             if (workspace.folder / name).is_dir():
                 page.say()
                 page.tell((f"{name}: ", "bold"), f"{lesson.moved(name)} Your answer stays there.")
-        said = lesson.earlier(workspace.text_of(lesson))
+        said = lesson.outdated(workspace.text_of(lesson))
         if said:
             page.say()
             page.tell((f"{lesson.folder.name}/{lesson.file}: ", "bold"), said)

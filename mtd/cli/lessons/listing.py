@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -30,15 +32,12 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    page = Page()
-    tell = show if options.all else brief
-    try:
+    page, workspace, progress = Page(), None, Progress()
+    with suppress(WorkspaceError):
         workspace, progress = opened(page)
-    except WorkspaceError:
-        tell(page, None, Progress())
+    (show if options.all else brief)(page, workspace, progress)
+    if workspace is None:
         page.tell("A folder of your own with all of them: ", ("mtd init course", "bold"))
-        return 0
-    tell(page, workspace, progress)
     return 0
 
 
@@ -47,10 +46,7 @@ def brief(page: Page, workspace: Workspace | None, progress: Progress) -> None:
     room = workspace.room if workspace else lesson_files.ROOM
     lessons = tracks.in_order(room)
     here = workspace.present(progress) if workspace and lessons else next(iter(lessons), None)
-    heads = heading_of(progress, room)
-    for part, each in groupby(lessons, key=lambda lesson: lesson.part):
-        of_part = [*each]
-        _heads(page, heads, of_part[0])
+    for part, of_part in _parts(page, progress, room):
         passed = len([one for one in of_part if one.number in progress.passed])
         page.tell((f"  {part:<{PART}}", "cyan"), f" {passed} of {len(of_part)} passed")
         if here is None or part != here.part:
@@ -58,17 +54,11 @@ def brief(page: Page, workspace: Workspace | None, progress: Progress) -> None:
         title = min(max(len(one.title) for one in of_part), 30)
         table = _row(page, title)
         for one in of_part:
-            stars = report.stars(progress.passed[one.number].stars) if one.number in progress.passed else ""
-            is_here = one.number == here.number
-            state = _state(workspace, progress, one) if workspace else Text()
+            state, is_here = _state(workspace, progress, one), one == here
             if not is_here and state.plain == one.question:  # of a lesson that is not begun
                 state = Text()
-            elif is_here and not state:
-                state = Text(one.question)
-            table.add_row(
-                "▶" if is_here and workspace else "", str(one.number), Text(one.title, no_wrap=True, overflow="ellipsis"),
-                state.append_text(_size(progress, one)), Text(stars, "yellow"), str(one.minutes),
-            )  # fmt: skip
+            short = Text(one.title, no_wrap=True, overflow="ellipsis")
+            _add(table, progress, one, is_here and workspace is not None, short, state)
         page.say(_fitting(page, table))
     _sum(page, workspace, progress, lessons)
     page.tell("All of them, with their questions: ", ("mtd list --all", "bold"))
@@ -96,32 +86,39 @@ def hours(minutes: int) -> str:
     return f"{round(minutes / 60)} hours" if minutes >= 90 else f"{minutes} minutes"
 
 
-def _heads(page: Page, heads: dict[float, list[Text]], lesson: Lesson) -> None:
-    for head in heads.get(lesson.number, []):
-        page.say(head)
+def _parts(page: Page, progress: Progress, room: Path) -> Iterator[tuple[str, list[Lesson]]]:
+    """Each part of the course with its lessons; the headings of tracks that begin with it are said."""
+    heads = heading_of(progress, room)
+    for part, each in groupby(tracks.in_order(room), key=lambda lesson: lesson.part):
+        of_part = [*each]
+        for head in heads.get(of_part[0].number, []):
+            page.say(head)
+        yield part, of_part
+
+
+def _add(
+    table: Table, progress: Progress, lesson: Lesson, is_here: bool, title: str | Text, state: Text
+) -> None:
+    passed = progress.passed.get(lesson.number)
+    table.add_row(
+        "▶" if is_here else "", str(lesson.number), title, state.append_text(_size(progress, lesson)),
+        Text(report.stars(passed.stars) if passed else "", "yellow"), str(lesson.minutes),
+    )  # fmt: skip
 
 
 def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:
     room = workspace.room if workspace else lesson_files.ROOM
     lessons = tracks.in_order(room)
-    heads = heading_of(progress, room)
-    here = workspace.present(progress).number if workspace and lessons else None
+    here = workspace.present(progress) if workspace and lessons else None
     title = min(max((len(lesson.title) for lesson in lessons), default=6), 28 if page.width >= 70 else 20)
     head = _row(page, title)
     head.add_row("", "", "lesson", "question, or state", "stars", "min", style="dim")
     page.say(_fitting(page, head))
-    for part, each in groupby(lessons, key=lambda lesson: lesson.part):
-        of_part = [*each]
-        _heads(page, heads, of_part[0])
+    for part, of_part in _parts(page, progress, room):
         page.say(part, "bold cyan", indent=6)
         table = _row(page, title)
         for lesson in of_part:
-            passed = progress.passed.get(lesson.number)
-            table.add_row(
-                "▶" if lesson.number == here else "", str(lesson.number), lesson.title,
-                _state(workspace, progress, lesson).append_text(_size(progress, lesson)),
-                Text(report.stars(passed.stars), "yellow") if passed else "", str(lesson.minutes),
-            )  # fmt: skip
+            _add(table, progress, lesson, lesson == here, lesson.title, _state(workspace, progress, lesson))
             chapter = of_lesson(lesson)
             if chapter is not None:
                 done, minutes = _chapter(progress, chapter), str(chapter.minutes)
@@ -197,7 +194,7 @@ def _state(workspace: Workspace | None, progress: Progress, lesson: Lesson) -> T
             return Text("passed", "green")
         if not workspace.file(lesson).is_file():
             return Text(f"passed, and is no more: mtd reset {lesson.number}", "yellow")
-        if lesson.earlier(workspace.text_of(lesson)):
+        if lesson.outdated(workspace.text_of(lesson)):
             return Text(f"passed, before the lesson changed: mtd check {lesson.number}", "yellow")
         return Text(f"passed, and changed since: mtd check {lesson.number}", "yellow")
     if workspace.is_begun(lesson, progress):

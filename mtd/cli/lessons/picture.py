@@ -69,9 +69,8 @@ def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
         exam.wait()
     if exam.scene is not None:
         exam.scene = replace(exam.scene, title=str(lesson))
-    elif exam.grid is None and not exam.text:
-        why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
-        raise LessonError(f"it cannot be drawn: {why}\nmtd check {lesson.number} says more")
+    if exam.undrawn:
+        raise LessonError(f"it cannot be drawn: {exam.undrawn}\nmtd check {lesson.number} says more")
     return exam
 
 

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 from minitorch_dist.pictures.terminal import sayable
 from mtd.cli.lessons import text
-from mtd.cli.lessons.commands import chosen, opened, say_moved
+from mtd.cli.lessons.commands import about, opened
 from mtd.cli.page import Page
 from mtd.cli.parser import Parser
 from mtd.course import predicting, progress as progresses
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError, Question
+from mtd.course.path import LessonAnswer
 from mtd.course.progress import Prediction
 from mtd.course.workspace import Workspace
 
@@ -30,13 +31,15 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.lesson is not None:
+        return about(_asked)(options)
     page = Page()
     workspace, progress = opened(page)
-    if options.lesson is None:
-        history(page, progress.predictions, workspace.lessons())
-        return 0
-    lesson = chosen(workspace, progress, options.lesson)
-    say_moved(page, lesson, options.lesson, workspace)
+    history(page, progress.predictions, workspace.lessons())
+    return 0
+
+
+def _asked(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
     status = ask(page, workspace, lesson, options.guesses)
     if not workspace.is_current(lesson, workspace.progress()):
         page.say()
@@ -62,7 +65,7 @@ def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) ->
     page.say()
     page.say("measuring …", "dim")
     truths = [one.truth for one in given]
-    with Examination(lesson, lesson.folder, room=workspace.room, task="truth", truths=truths) as exam:
+    with Examination(LessonAnswer.ours(lesson), "truth", truths=truths) as exam:
         exam.wait()
     found = [
         Prediction(lesson.number, one.ask, number, exam.truths[one.truth])

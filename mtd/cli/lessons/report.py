@@ -31,15 +31,18 @@ LONGEST = 200  # characters of one of them
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
 
+Parts = list[str | tuple[str, str]]  # of a sentence; some in a style
+
 
 def verdict(
     page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: CheckVerdict, text: str, progress: Progress,
 ) -> None:  # fmt: skip
     """All that is to be said about a check of this text."""
     skipped = {name for name in found.said if found.lamps.get(name, False) is None}
+    told = {name: said for name, said in found.said.items() if name not in skipped}
     if found.unwritten:
-        if found.said.keys() - skipped:
-            wrong(page, exam, found, {name: said for name, said in found.said.items() if name not in skipped})
+        if told:
+            wrong(page, exam, found, told)
         if found.lamps:
             page.say(lamps(found, page.width))
             page.say("(– needs a blank that is still to be written)", "dim")
@@ -47,16 +50,13 @@ def verdict(
         blanks(page, workspace, lesson, text)
         page.say()
         number = lesson.number
-        parts: list[str | tuple[str, str]] = ["Lesson: ", page.way("text", number)]
-        parts += ["   Hint: ", page.way("hint", number)]
-        if lesson.questions and not any(one.lesson == number for one in progress.predictions):
-            parts[:0] = ["Guess first: ", page.way("predict", number), "   "]
-        page.tell(*parts)
-        way = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
-        page.tell(*way)
+        is_new = lesson.questions and not any(one.lesson == number for one in progress.predictions)
+        guess: Parts = ["Guess first: ", page.way("predict", number), "   "] if is_new else []
+        page.tell(*guess, "Lesson: ", page.way("text", number), "   Hint: ", page.way("hint", number))
+        then: Parts = ["Then save the file."] if page.has_keys else ["Then: ", page.way("check", number)]
+        page.tell(*then)
         return
-    if found.said.keys() - skipped:
-        told = {name: said for name, said in found.said.items() if name not in skipped}
+    if told:
         wrong(page, exam, found, told)
     else:
         if exam.printed or exam.remarks:
@@ -267,7 +267,7 @@ def draw(page: Page, scene: Scene | None, text: str = "", none: str = "", most: 
 
 def why_it_matters(page: Page, lesson: Lesson) -> None:
     page.tell(("Why it matters: ", "bold"), lesson.why)
-    for address in lesson.fields.get("bugs", []):
+    for address in lesson.bugs:
         page.say(f"a real case: {address}", "dim", indent=2)
     page.say()
 
@@ -295,18 +295,20 @@ def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVer
     """Show what a learner can do now."""
     number = lesson.number
     if not found.is_passed:
-        way: list[str | tuple[str, str]] = ["Save the file and it is checked again."]
-        if not page.has_keys:
-            way = ["Save the file and run ", page.way("check", number), " again."]
-        page.tell(*way, "  A hint: ", page.way("hint", number))
+        run: Parts = ["run ", page.way("check", number), " again."]
+        page.tell(
+            "Save the file and ",
+            *(["it is checked again."] if page.has_keys else run),
+            "  A hint: ",
+            page.way("hint", number),
+        )
         return
     if found.stars < STARS:
         out = [name for name, is_on in found.lamps.items() if not is_on]
         page.say(f"Passed; {listed(out)} would bring another star.")
-    parts: list[str | tuple[str, str]] = ["Passed. "]
-    if not asked and lesson.questions:
-        parts += ["Did you expect these numbers? ", page.way("predict", number), "  "]
-    page.tell(*parts, "Ours: ", page.way("solution", number))
+    is_new = not asked and lesson.questions
+    guess: Parts = ["Did you expect these numbers? ", page.way("predict", number), "  "] if is_new else []
+    page.tell("Passed. ", *guess, "Ours: ", page.way("solution", number))
     chapter = of_lesson(lesson)
     if chapter is not None:
         command = (f"mtd contest {number}", "bold")
@@ -323,8 +325,7 @@ def next_steps(page: Page, workspace: Workspace, lesson: Lesson, found: CheckVer
         page.say("That was the last lesson there is.")
     else:
         what = (f"{following.label} {following.title}", "bold")
-        if page.has_keys:
-            page.tell("Next: ", what, f"  {following.question}  ", ("n", "bold"))
-        else:  # a command has a line of its own: it may not be cut in two
-            page.tell("Next: ", what, f"  {following.question}")
+        key: Parts = ["  ", ("n", "bold")] if page.has_keys else []
+        page.tell("Next: ", what, f"  {following.question}", *key)
+        if not page.has_keys:  # a command has a line of its own: it may not be cut in two
             page.tell(page.way("text", following.number), indent=6)

@@ -7,7 +7,7 @@ import argparse
 from rich.table import Table
 from rich.text import Text
 
-from mtd.cli.lessons.commands import chosen, in_a_folder, opened, say_moved
+from mtd.cli.lessons.commands import about
 from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.lesson import Lesson, LessonError
@@ -25,19 +25,18 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    page, wanted, size = Page(), options.lesson, options.size
-    if size is None and wanted in SIZES:  # of the lesson where one is
-        wanted, size = None, wanted
-    with in_a_folder():
-        workspace, progress = opened(page)
-        lesson = chosen(workspace, progress, wanted)
-        say_moved(page, lesson, wanted, workspace)
-        if size is None:
-            show(page, workspace, lesson)
-            return 0
-        if size not in SIZES:
-            raise LessonError(f"there is no size {size!r}; there are {listed(SIZES)}")
-        change(page, workspace, lesson, size)
+    if options.size is None and options.lesson in SIZES:  # of the lesson where one is
+        options.lesson, options.size = None, options.lesson
+    return about(_sized)(options)
+
+
+def _sized(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
+    if options.size is None:
+        show(page, workspace, lesson)
+    elif options.size in SIZES:
+        change(page, workspace, lesson, options.size)
+    else:
+        raise LessonError(f"there is no size {options.size!r}; there are {listed(SIZES)}")
     return 0
 
 

@@ -186,9 +186,8 @@ class WatchScreen:
 
     def _drawn(self, found: DeskResult) -> None:
         exam = found.exam
-        if exam.scene is None and exam.grid is None and not exam.text:
-            why = exam.no_picture or (exam.verdict.said["runs"] if exam.verdict else exam.printed)
-            self.say((f"it cannot be drawn: {why.splitlines()[0] if why else ''}", "yellow"))
+        if exam.undrawn:
+            self.say((f"it cannot be drawn: {exam.undrawn.splitlines()[0]}", "yellow"))
         elif found.purpose == PICTURE:
             picture = self.under_title(lambda page: report.picture(page, exam))
             self.show("picture", picture)

@@ -12,20 +12,19 @@ lessons/19_overlap/open/
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from mtd.course.fields import LessonError, Titled, read_fields
-from mtd.course.lesson import ROOM, Lesson, all_lessons, find
+from mtd.course import records
+from mtd.course.lesson import ROOM, Lesson, LessonError, Titled, all_lessons, find
 from mtd.course.loading import load
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 
 FOLDER = "open"
-FIELDS = frozenset({"title", "question", "file", "function", "minutes"})
 
 
 class Setting(Protocol):
@@ -61,10 +60,7 @@ class Judge(Protocol):
 @dataclass(frozen=True)
 class Chapter(Titled):
     lesson: Lesson
-
-    @property
-    def function(self) -> str:
-        return str(self.fields["function"])
+    function: str  # that the file must have
 
     @property
     def start(self) -> str:
@@ -84,14 +80,11 @@ class Chapter(Titled):
             judge: Any = load(self.folder / "judge.py", f"judge_of_{self.module}")
         return judge  # type: ignore[no-any-return]
 
-    @contextmanager
-    def modules(self, solved: dict[float, Path] | None = None) -> Iterator[None]:
+    def modules(self, solved: dict[float, Path] | None = None) -> AbstractContextManager[None]:
         """Within the block `from ring import …` finds the lessons up to this one: the learner's, else ours."""
         solved = solved or {}
         own = solved.get(self.lesson.number, self.lesson.folder)
-        room = self.lesson.folder.parent
-        with searched(folders(self.lesson, own, solved, room), room):
-            yield
+        return LessonAnswer(self.lesson, own, solved).searched()
 
     def __str__(self) -> str:
         return f"open chapter {self.lesson.number}: {self.title}"
@@ -102,7 +95,7 @@ def of_lesson(lesson: Lesson) -> Chapter | None:
     path = lesson.folder / FOLDER / "chapter.toml"
     if not path.is_file():
         return None
-    return Chapter(path.parent, read_fields(path, FIELDS), lesson)
+    return records.read(path, Chapter, folder=path.parent, lesson=lesson)
 
 
 def all_chapters(room: Path = ROOM) -> list[Chapter]:

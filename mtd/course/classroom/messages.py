@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final, NamedTuple, TypeAlias, get_type_hints
+from typing import Any, Final, NamedTuple, TypeAlias, get_args, get_type_hints
 
 from mtd.course.classroom.training import MAX_STATE
 
@@ -150,15 +150,10 @@ class Over(NamedTuple):
     text: str
 
 
-Said: TypeAlias = "Hello | Pulse | Ready | Lost | Saved | Drawn | Done | Prepared | Raced | Leave"
-Dated: TypeAlias = "Ready | Lost | Saved | Drawn | Done | Prepared | Raced"  # within a generation
-Order: TypeAlias = "Welcome | Refused | Gather | Train | Race | Go | Unplugged | Over"
-SAID: Final[dict[str, type[Any]]] = {
-    kind.__name__: kind for kind in (Hello, Pulse, Ready, Lost, Saved, Drawn, Done, Prepared, Raced, Leave)
-}
-ORDERS: Final[dict[str, type[Any]]] = {
-    kind.__name__: kind for kind in (Welcome, Refused, Gather, Train, Race, Go, Unplugged, Over)
-}
+Said: TypeAlias = Hello | Pulse | Ready | Lost | Saved | Drawn | Done | Prepared | Raced | Leave
+Order: TypeAlias = Welcome | Refused | Gather | Train | Race | Go | Unplugged | Over
+SAID: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in get_args(Said)}
+ORDERS: Final[dict[str, type[Any]]] = {kind.__name__: kind for kind in get_args(Order)}
 FIELDS: Final = {kind: get_type_hints(kind) for kind in (*SAID.values(), *ORDERS.values())}
 
 

@@ -15,7 +15,6 @@ from mtd.course.classroom import view
 from mtd.course.classroom.room import GATHERING, Room
 from mtd.course.classroom.seats import HERE, Seat
 from mtd.course.classroom.training import golden
-from transports import keeper
 
 REFRESH: Final = 2  # seconds
 TEMPLATE: Final = Path(__file__).with_name("page.html")
@@ -128,9 +127,3 @@ def _losses(room: Room) -> str:
         f'<polyline points="{points}"/></svg><figcaption>The loss, now {losses[-1]:.4f}; a line where a generation ended'
         "</figcaption></figure>"
     )
-
-
-def write(path: Path, text: str) -> None:
-    """Whole or not at all: the browser may read at any time."""
-    with keeper.replacing(path) as file:
-        file.write(text.encode(errors="replace"))

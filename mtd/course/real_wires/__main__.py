@@ -6,17 +6,16 @@ It runs the lesson's program with the learner's file, and compares with the simu
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from mtd.course import lesson as lessons
 from mtd.course.lesson import LessonError
-from mtd.course.path import folders, searched
+from mtd.course.path import LessonAnswer
 from mtd.course.real_wires import differences, program
 from mtd.course.real_wires.program import LessonWire
 from mtd.course.real_wires.swapping import NET, PATIENCE
-from mtd.course.workspace import WorkspaceError, find
+from mtd.course.workspace import found_or_none
 from transports.quantities import in_words
 
 HERE = "machines"  # the wire's name: whatever joins them
@@ -31,15 +30,11 @@ def main(arguments: list[str]) -> int:
     except LessonError as error:
         print(error, file=sys.stderr)
         return 2
-    own, solved, whose = lesson.folder, dict[float, Path](), "our"
-    try:
-        workspace = find()
-        written = workspace.written(workspace.progress())
-        if lesson.number in written:
-            own, solved, whose = written[lesson.number], written, "your"
-    except WorkspaceError:
-        pass
-    with searched(folders(lesson, own, solved)):
+    workspace = found_or_none()
+    written = workspace.written(workspace.progress()) if workspace else {}
+    own = written.get(lesson.number)
+    answer = LessonAnswer(lesson, own, written) if own else LessonAnswer.ours(lesson)
+    with answer.searched():
         dist.init_process_group("tcp")
         rank, size = dist.get_rank(), dist.get_world_size()
         found, took = program.run(str(lesson.folder), LessonWire(HERE, "", "", PATIENCE))
@@ -52,7 +47,7 @@ def main(arguments: list[str]) -> int:
         place, expected, here = parted
         said = f"not as in the simulator: {place} is {here}, expected {expected}"
     print(
-        f"rank {rank} of {size}, {whose} {lesson.file}: {differences.digest(found)}, {in_words(took)}, {said}",
+        f"rank {rank} of {size}, {'your' if own else 'our'} {lesson.file}: {differences.digest(found)}, {in_words(took)}, {said}",
         flush=True,
     )
     return 0 if parted is None else 1

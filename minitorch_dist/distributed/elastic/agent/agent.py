@@ -17,16 +17,13 @@ import signal
 import socket
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from minitorch_dist.distributed.elastic.agent.job import SIGNALS, Job, environments
-from minitorch_dist.distributed.elastic.multiprocessing.errors import (
-    ChildFailedError,
-    ProcessFailure,
-    say,
-)
-from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, say
+from minitorch_dist.distributed.elastic.multiprocessing.logs import log_folder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerGroup
 from minitorch_dist.distributed.elastic.rendezvous import places, state as states
@@ -78,9 +75,8 @@ class ElasticAgent:
         SignalException says who stopped it."""
         with ExitStack() as at_end:
             self._handle_signals(at_end)
-            folder = LogFolder(self.job.log_dir, self.job.run_id)
-            at_end.callback(folder.close)
-            warden = Warden(None if folder.is_kept else folder.path)
+            folder = at_end.enter_context(log_folder(self.job.log_dir, self.job.run_id))
+            warden = Warden(folder if self.job.log_dir is None else None)
             at_end.callback(warden.close)
             self._meet(at_end)
             self._take_part(folder, warden)
@@ -98,12 +94,12 @@ class ElasticAgent:
                 raise self._stopped() from None
             raise
         at_end.callback(self.store.close)
-        keys = PrefixStore(self.job.namespace(), self.store)
-        self._agree(keys)
-        self.membership = JobMembership(keys, self.node, self.job.rules, patience, say=say)
+        self._keys = PrefixStore(self.job.namespace(), self.store)
+        self._agree()
+        self.membership = JobMembership(self._keys, self.node, self.job.rules, patience, say=say)
         at_end.callback(self.membership.close)
 
-    def _agree(self, keys: PrefixStore) -> None:
+    def _agree(self) -> None:
         """The first node has drawn the job's id, and the others take it; RendezvousStateError for a node of another job.
 
         Two jobs may have been given one name, or none, and one endpoint. Every node of a job has the same script.
@@ -111,7 +107,7 @@ class ElasticAgent:
         """
         ours = jobs.read(self._drawn)[-1].id
         mine = json.dumps([ours, self.job.script, f"{self._of()}"])
-        id, script, text = json.loads(keys.compare_set("begun", "", mine))
+        id, script, text = json.loads(self._keys.compare_set("begun", "", mine))
         is_alone = self.job.rules.max_nodes == 1 and self.job.run_id == "none" and id != ours
         if script != self.job.script or is_alone:
             raise RendezvousStateError(
@@ -148,14 +144,14 @@ class ElasticAgent:
 
     # ---------------------------------------------------------------------------------- generations
 
-    def _take_part(self, folder: LogFolder, warden: Warden) -> None:
+    def _take_part(self, folder: Path, warden: Warden) -> None:
         while (state := self.membership.next(self._is_told_to_stop)) is not None:
             state = self._work(state, folder, warden)
             if state.phase == states.CLOSED:
                 return self._finish(state)
         self._stop()
 
-    def _work(self, state: JobState, folder: LogFolder, warden: Warden) -> JobState:
+    def _work(self, state: JobState, folder: Path, warden: Warden) -> JobState:
         """One generation, to its end; the state that ended it."""
         address = self.job.place.host
         found = environments(self.job, state, self.node.id, address, self.store.port, self._drawn)
@@ -196,9 +192,8 @@ class ElasticAgent:
     def _tell(self, generation: int, failures: list[ProcessFailure], workers: WorkerGroup) -> None:
         """All nodes are to know what has happened here."""
         first = min(failures, key=lambda failure: failure.timestamp)
-        keys = PrefixStore(self.job.namespace(), self.store)
         said = [asdict(failure) for failure in workers.failures()]
-        keys.set(f"failures/{generation}/{self.node.id}", json.dumps(said))
+        self._keys.set(f"failures/{generation}/{self.node.id}", json.dumps(said))
         self.membership.report_failure(generation, first.in_a_line())
 
     def _explain(self, state: JobState, generation: int) -> None:
@@ -211,11 +206,10 @@ class ElasticAgent:
         """The job is over: report, and let the others go."""
         failures: dict[int, ProcessFailure] = {}
         with suppress(DistError):
-            keys = PrefixStore(self.job.namespace(), self.store)
             for node in state.nodes:
                 key = f"failures/{state.generation}/{node.id}"
-                if keys.check([key]):
-                    for said in json.loads(keys.get(key)):
+                if self._keys.check([key]):
+                    for said in json.loads(self._keys.get(key)):
                         failures[said["rank"]] = ProcessFailure(**said)
             self.membership.say_goodbye(self._is_keeper)
         if not state.succeeded:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from minitorch_dist.distributed.elastic.multiprocessing import errors
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure
-from minitorch_dist.distributed.elastic.multiprocessing.logs import LogFolder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.multiprocessing import ending, sigint
 from transports.clock import SYSTEM, Deadline
@@ -126,7 +125,7 @@ class WorkerGroup:
         program: WorkerProgram,
         environments: Sequence[Mapping[str, str]],
         generation: int,
-        folder: LogFolder,
+        folder: Path,
         warden: Warden,
     ) -> None:
         self.generation, self._warden = generation, warden
@@ -134,7 +133,8 @@ class WorkerGroup:
         self._told: set[signal.Signals] = set()
         try:
             for local_rank, environment in enumerate(environments):
-                place = folder.of_worker(generation, local_rank)
+                place = folder / f"attempt_{generation}" / str(local_rank)
+                place.mkdir(parents=True, exist_ok=True)
                 own = {**environment, "TORCHELASTIC_ERROR_FILE": str(place / "error.json")}
                 worker = WorkerProcess(program, local_rank, own, len(environments) == 1)
                 self.all.append(worker)

@@ -102,17 +102,8 @@ def isclose(input: T, other: T, rtol: float = 1e-05, atol: float = 1e-08, equal_
         raise RuntimeError(f"rtol and atol must be at least zero, but got {rtol} and {atol}")
 
     def close(x: Array, y: Array) -> Array:
-        near: Any = x == y
-        if x.dtype.kind != "b":
-            wide: Any = np.float32 if x.dtype in dtypes.HALVES else np.float64
-            if x.dtype.kind == "c":
-                wide = np.complex128
-            a, b = x.astype(wide), y.astype(wide)
-            distance = np.abs(np.subtract(a, b))
-            near = near | (np.isfinite(distance) & (distance <= atol + rtol * np.abs(b)))
-        if equal_nan:
-            near = near | (np.isnan(x) & np.isnan(y))
-        return np.asanyarray(near)
+        wide: Any = np.complex128 if x.dtype.kind == "c" else np.float64
+        return np.asanyarray(np.isclose(x.astype(wide), y.astype(wide), rtol, atol, equal_nan))
 
     return result(on_result_device(input, other), compute(close, x, y))
 

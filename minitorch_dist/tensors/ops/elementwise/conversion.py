@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, overload
 
-import numpy as np
-
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.core import grad_mode, graph, observers
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase, bare
@@ -145,18 +143,11 @@ def type_(input: TensorBase, dtype: None = None, non_blocking: bool = False) -> 
 @overload
 def type_(input: T, dtype: Any, non_blocking: bool = False) -> T: ...
 def type_(input: T, dtype: Any = None, non_blocking: bool = False) -> str | T:
-    """The legacy name of the tensor's type, or the tensor as `dtype` (or as that legacy type)."""
+    """The legacy name of the tensor's type, or the tensor as `dtype`."""
+    if dtype is not None:
+        return move(input, dtype, input.storage.device)
     place = input.storage.device.type
-    prefix = "torch." if place == "cpu" else f"torch.{place}."
-    if dtype is None:
-        return prefix + type_name(input.array)[6:]
-    if not isinstance(dtype, dtypes.dtype):
-        name = dtype if isinstance(dtype, str) else f"torch.{getattr(dtype, '__name__', '')}"
-        found = [d for d in dtypes.ALL if type_name(np.empty(0, d.numpy)) == name]
-        if not found:
-            raise ValueError(f"invalid type: {dtype!r}")
-        dtype = found[0]
-    return move(input, dtype, input.storage.device)
+    return ("torch." if place == "cpu" else f"torch.{place}.") + type_name(input.array)[6:]
 
 
 def is_tensor(obj: object) -> bool:

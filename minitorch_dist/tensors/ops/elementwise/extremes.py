@@ -54,22 +54,6 @@ def _halved(g: Array, mask: Array) -> Any:
     return g * np.where(mask, g.dtype.type(0.5), g.dtype.type(1))
 
 
-def _at_least(g: Array, x: Array, y: Array) -> Any:
-    return only(g, x >= y)
-
-
-def _below(g: Array, x: Array, y: Array) -> Any:
-    return only(g, x < y)
-
-
-def _at_most(g: Array, x: Array, y: Array) -> Any:
-    return only(g, x <= y)
-
-
-def _above(g: Array, x: Array, y: Array) -> Any:
-    return only(g, x > y)
-
-
 def maximum(input: T, other: T) -> T:
     """The larger of both; nan if either is nan"""
     return _pick(np.maximum, "MaximumBackward0", input, other, _not_below, _not_above)
@@ -83,12 +67,12 @@ def minimum(input: T, other: T) -> T:
 # ------------------------------------------------------------------------------------------- bounds
 
 
-def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None) -> T:
+def clamp(input: T, min: Number | None = None, max: Number | None = None) -> T:
     """`input`, but not below `min` and not above `max` (which wins where the two cross)"""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, TensorBase) or isinstance(max, TensorBase):
-        return _between(input, min, max)
+        raise TypeError("clamp() takes numbers as bounds: take maximum() and minimum() for tensors")
     input, low, high = _bounded(input, min, max)
     x = input.array
 
@@ -96,29 +80,6 @@ def clamp(input: T, min: T | Number | None = None, max: T | Number | None = None
         return only(g, x >= low if high is None else x <= high if low is None else (x >= low) & (x <= high))
 
     return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
-
-
-def _between(input: T, min: Any, max: Any) -> T:
-    """`clamp` between tensors, of which each gets the gradient where it is the result."""
-    low: T = min
-    high: T = max
-    if max is None:
-        return _pick(np.maximum, "ClampBackward0", input, low, _at_least, _below)
-    if min is None:
-        return _pick(np.minimum, "ClampBackward0", input, high, _at_most, _above)
-    out: T
-    out, low = promote(input, low)
-    out, high = promote(out, high)
-    low = cast(low, out.dtype)
-    x, a, b = out.array, low.array, high.array
-    demand_order("clamp_cpu", x)
-    return record(
-        compute(np.minimum, compute(np.maximum, x, a), b),
-        "ClampBackward0",
-        (out, lambda g: sum_to(only(g, (x >= a) & (x <= b)), x.shape), out, low, high),
-        (low, lambda g: sum_to(only(g, (x < a) & (a < b)), a.shape), out, low, high),
-        (high, lambda g: sum_to(only(g, (x > b) | (b < a)), b.shape), out, low, high),
-    )
 
 
 def clipped(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
@@ -163,12 +124,12 @@ def _bounded(input: T, min: Any, max: Any) -> tuple[T, Any, Any]:
     return input, as_element(min, dtype), as_element(max, dtype)
 
 
-def clamp_min(input: T, min: T | Number) -> T:
+def clamp_min(input: T, min: Number) -> T:
     """`input`, but not below `min`"""
     return clamp(input, min=min)
 
 
-def clamp_max(input: T, max: T | Number) -> T:
+def clamp_max(input: T, max: Number) -> T:
     """`input`, but not above `max`"""
     return clamp(input, max=max)
 

@@ -4,7 +4,6 @@ Only what depends on the state is done step by step: one matrix product, and the
 functions of the cell (`recurrent_cells`). The part that enters from outside (x @ W_ih) is one product for all steps. Backward walks
 the steps the other way (back-propagation through time). A step's gradient is linear in what comes back to it, and its factors
 are known after the forward walk. So they are computed for all steps at once, and the walk back only multiplies by them.
-A layer with a projection stays with the simple form.
 """
 
 from __future__ import annotations
@@ -35,21 +34,12 @@ class Weights(NamedTuple):
 @instead_of(simple.layer)
 @silent
 def layer(
-    mode: str,
-    data: T,
-    sizes: Sequence[int],
-    h0: T,
-    c0: T | None,
-    weights: Sequence[T | None],
-    reverse: bool = False,
+    mode: str, data: T, h0: T, c0: T | None, weights: Sequence[T | None], reverse: bool = False
 ) -> tuple[T, ...]:
-    if weights[4] is not None:
-        return simple.layer.simple(mode, data, sizes, h0, c0, weights, reverse)  # type: ignore[attr-defined, no-any-return]
-    w = Weights(*[None if t is None else t.array for t in weights[:4]])  # type: ignore[arg-type]
-    walk = Walk(mode, w, data.array, sizes, h0.array, None if c0 is None else c0.array, reverse)
-    present = [t for t in weights if t is not None]
-    inputs = [data, h0, *([] if c0 is None else [c0]), *present]
-    arrays: tuple[Array, ...] = (walk.output, walk.h)
+    w = Weights(*[None if t is None else t.array for t in weights])  # type: ignore[arg-type]
+    walk = Walk(mode, w, data.array, h0.array, None if c0 is None else c0.array, reverse)
+    inputs = [t for t in (data, h0, c0, *weights) if t is not None]
+    arrays: tuple[Array, ...] = (walk.outputs, walk.h)
     if walk.c is not None:
         arrays = (*arrays, walk.c)
     name = f"{CELLS[mode].__name__}Backward0"
@@ -57,17 +47,18 @@ def layer(
 
 
 class Walk:
-    """The steps of a layer, walked forwards when it is made, and back again for the gradients."""
+    """The steps of a layer, walked forwards when it is made, and back again for the gradients.
+
+    All arrays have a row for each step and sequence; those of one step lie together.
+    """
 
     def __init__(
-        self, mode: str, w: Weights, x: Array, sizes: Sequence[int], h0: Array, c0: Array | None,
-        reverse: bool,
-    ) -> None:  # fmt: skip
-        self.w, self.x = w, x
-        ends = np.cumsum(sizes).tolist()
-        self.steps = [(slice(end - n, end), n) for n, end in zip(sizes, ends, strict=True)]
-        if reverse:
-            self.steps.reverse()
+        self, mode: str, w: Weights, data: Array, h0: Array, c0: Array | None, reverse: bool
+    ) -> None:
+        self.w, self.shape = w, data.shape
+        steps, batch, features = self.shape
+        self.x = x = data.reshape(steps * batch, features)
+        self.steps = [slice(n * batch, (n + 1) * batch) for n in range(steps)][:: -1 if reverse else 1]
         outside = x @ w.input.T
         if w.input_bias is not None:
             outside += w.input_bias
@@ -75,39 +66,39 @@ class Walk:
         self.h, self.c = h0.copy(), None if c0 is None else c0.copy()
         self.before = np.empty((len(x), h0.shape[1]), x.dtype, like=x)  # h as each row found it
         new = np.empty((len(x), cell.width), x.dtype, like=x)
-        self.output = new
         matrix = np.ascontiguousarray(w.state.T, like=w.state)
-        for rows, n in self.steps:
+        for rows in self.steps:
             h = self.before[rows]
-            h[...] = self.h[:n]
+            h[...] = self.h
             inside = h @ matrix
             if w.state_bias is not None:
                 inside += w.state_bias
-            cell.step(rows, inside, h, None if self.c is None else self.c[:n], new[rows])
-            self.h[:n] = new[rows]
+            cell.step(rows, inside, h, self.c, new[rows])
+            self.h[...] = new[rows]
+        self.outputs = new.reshape(steps, batch, cell.width)
         self.operations = 2 * len(x) * (w.input.size + w.state.size)
         if flops.counters.on:
             flops.done("aten.mm", self.operations)
 
-    def back(self, d_output: Array | None, d_h: Array | None, d_c: Array | None = None) -> tuple[Array, ...]:
+    def back(self, d_outputs: Array | None, d_h: Array | None, d_c: Array | None = None) -> tuple[Array, ...]:
         """The gradients of data, h0, (c0,) and the weights that are present."""
         w, cell = self.w, self.cell
         if flops.counters.on:
             flops.done("aten.mm", 2 * self.operations)
         dh = np.zeros_like(self.h) if d_h is None else d_h.copy()
         dc = None if self.c is None else np.zeros_like(self.c) if d_c is None else d_c.copy()
-        d_new = np.zeros_like(self.output) if d_output is None else d_output.copy()
-        d_inside = cell.factors(self.before)
-        for rows, n in reversed(self.steps):
-            d = d_new[rows]
-            d += dh[:n]
-            d_in, before = d_inside[rows], dh[:n]
-            cell.back(rows, d, None if dc is None else dc[:n], d_in)
-            np.matmul(d_in, w.state, out=before)
-            cell.beyond(rows, d, before)
+        given = np.zeros_like(self.outputs) if d_outputs is None else d_outputs.copy()
+        d_new, d_inside = given.reshape(len(self.x), cell.width), cell.factors(self.before)
+        for rows in reversed(self.steps):
+            d, d_in = d_new[rows], d_inside[rows]
+            d += dh
+            cell.back(rows, d, dc, d_in)
+            np.matmul(d_in, w.state, out=dh)
+            cell.beyond(rows, d, dh)
         d_outside = cell.outside(d_inside, d_new)
         found: list[Array | None] = [
-            d_outside @ w.input, dh, dc, d_outside.T @ self.x, d_inside.T @ self.before,
+            (d_outside @ w.input).reshape(self.shape), dh, dc,
+            d_outside.T @ self.x, d_inside.T @ self.before,
             None if w.input_bias is None else d_outside.sum(0),
             None if w.state_bias is None else d_inside.sum(0),
         ]  # fmt: skip

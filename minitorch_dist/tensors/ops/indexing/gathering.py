@@ -8,6 +8,7 @@ Along the other dimensions an index may be shorter than the tensor; the rest is 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,58 +34,43 @@ def grid(index: Array, dim: int) -> Where:
     )
 
 
-def places(
-    x: Array, dim: int, index: TensorBase, name: str, source: TensorBase | None = None
-) -> tuple[Array, int, Where]:
-    """`x` with at least one dimension, the axis, and the places that `index` names in it."""
-    at = index.array
-    place = axis(dim, x.ndim)
+def places(x: Array, dim: int, index: TensorBase, name: str, source: TensorBase | None = None) -> Where:
+    """The places of `x` that `index` names along `dim`, which a source must have a value for."""
+    at, along = index.array, axis(dim, x.ndim)
     if at.dtype.kind != "i" or at.itemsize < 4:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    line = x if x.ndim else x.reshape(1)
-    at = at if at.ndim else at.reshape(1)
-    if at.size == 0:
-        return line, place, (at,)
-    sides = [n for i, n in enumerate(line.shape) if i != place]
-    bounds = [(sides, [n for i, n in enumerate(at.shape) if i != place])]
+    bound = [*x.shape[:along], np.inf, *x.shape[along + 1 :]]
+    fits = x.ndim == at.ndim > 0 and all(n <= m for n, m in zip(at.shape, bound, strict=True))
     if source is not None:
-        bounds.append((list(source.array.shape or (1,)), list(at.shape)))
-    if at.ndim != line.ndim or any(
-        len(a) != len(b) or any(n > m for n, m in zip(b, a, strict=True)) for a, b in bounds
-    ):
+        own = source.array.shape
+        fits = fits and len(own) == at.ndim and all(n <= m for n, m in zip(at.shape, own, strict=True))
+    if not fits:
         raise RuntimeError(
             f"{name}(): Expected index {list(at.shape)} to have as many dimensions as, and to be no larger than, "
-            f"self {list(x.shape)} apart from dimension {place}"
+            f"self {list(x.shape)} apart from dimension {along}"
             + ("" if source is None else f", and src {list(source.array.shape)}")
         )
-    check_range(at, line.shape[place], place)
-    return line, place, grid(at, place)
+    check_range(at, x.shape[along], along)
+    return grid(at, along)
 
 
 def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) -> T:
     """The elements that `index` names along `dim`; the result has its shape."""
     same_device(input, index)
     x = input.array
-    line, place, where = places(x, dim, index, "gather")
-    at = index.array
+    where = places(x, dim, index, "gather")
     shape, dtype = x.shape, x.dtype
-    if not at.size:
-        empty = np.zeros(at.shape, dtype, like=x)
-        return record(empty, "GatherBackward0", (input, lambda g: np.zeros(shape, dtype, like=g)))
-    single = at.ndim > 0 and at.shape[place] == 1  # then no place can be named twice
+    is_single = index.array.shape[dim] == 1  # then no place can be named twice
 
     def scatter_back(grad: Array) -> Array:
-        whole = np.zeros(line_shape, dtype, like=grad)
-        values = grad.reshape(where_shape)
-        if single:
-            whole[where] = values
+        whole = np.zeros(shape, dtype, like=grad)
+        if is_single:
+            whole[where] = grad
         else:
-            add_at(whole, where, values)
-        return whole.reshape(shape)
+            add_at(whole, where, grad)
+        return whole
 
-    line_shape, where_shape = line.shape, at.shape or (1,)
-    out = line[where].reshape(at.shape)
-    return record(out, "GatherBackward0", (input, scatter_back, index))
+    return record(x[where], "GatherBackward0", (input, scatter_back, index))
 
 
 # ------------------------------------------------------------------------------------------ scatter
@@ -96,19 +82,15 @@ def _scatter(input: T, dim: int, index: TensorBase, src: Any = None, *, value: A
     if not isinstance(src, (TensorBase, int, float, np.number)):
         raise TypeError(f"scatter(): src must be a Tensor or a number, not {type(src).__name__}")
     tensor = src if isinstance(src, TensorBase) else None
-    x = input.array
-    _, _, where = places(x, dim, index, "scatter", tensor)
-    values = _values(x, index, src)
+    where = places(input.array, dim, index, "scatter", tensor)
+    values = _values(input.array, index, src)
 
     def write(array: Array) -> None:
-        if index.array.size:
-            target = array if array.ndim else array.reshape(1)
-            target[where] = values
+        array[where] = values
 
-    name = "ScatterBackward1" if tensor is None else "ScatterBackward0"
-    if not index.array.size:
-        return Change(name, write, same_gradient, tensor, _nothing(tensor))
-    return Change(name, write, _blank(where), tensor, _collect(where, tensor), (index,))
+    if tensor is None:
+        return Change("ScatterBackward1", write, zero_at(where), reads=(index,))
+    return Change("ScatterBackward0", write, zero_at(where), tensor, _collect(where, tensor), (index,))
 
 
 def _values(x: Array, index: TensorBase, src: Any) -> Array:
@@ -118,38 +100,20 @@ def _values(x: Array, index: TensorBase, src: Any) -> Array:
             return np.asanyarray(src).astype(x.dtype)  # type: ignore[no-any-return]
     if src.array.dtype != x.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if not index.array.size:
-        return src.array
-    y = src.array if src.array.ndim else src.array.reshape(1)
-    return y[tuple(slice(n) for n in index.array.shape or (1,))]
+    return src.array[tuple(map(slice, index.array.shape))]
 
 
-def _blank(where: Where) -> Any:
-    """The gradient of what was overwritten, for 0-dim tensors too."""
-    return lambda g: zero_at(where)(g if g.ndim else g.reshape(1)).reshape(g.shape)
-
-
-def _collect(where: Where, source: TensorBase | None) -> Any:
+def _collect(where: Where, source: TensorBase) -> Callable[[Array], Array]:
     """The gradient of what was written."""
-    if source is None:
-        return None
     shape = source.array.shape
 
     def hand_on(grad: Array) -> Array:
-        part = (grad if grad.ndim else grad.reshape(1))[where]
-        whole = np.zeros(shape or (1,), grad.dtype, like=grad)
-        whole[tuple(slice(n) for n in part.shape)] = part
-        return whole.reshape(shape)
+        part = grad[where]
+        whole = np.zeros(shape, grad.dtype, like=grad)
+        whole[tuple(map(slice, part.shape))] = part
+        return whole
 
     return hand_on
-
-
-def _nothing(source: TensorBase | None) -> Any:
-    """The gradient of a source of which nothing was read."""
-    if source is None:
-        return None
-    shape = source.array.shape
-    return lambda g: np.zeros(shape, g.dtype, like=g)
 
 
 scatter, scatter_ = both(_scatter)
@@ -157,16 +121,11 @@ scatter, scatter_ = both(_scatter)
 
 def _scatter_add(input: T, dim: int, index: TensorBase, src: TensorBase) -> Change:
     """`src` added to the places that `index` names, as often as it names them."""
-    x = input.array
-    _, _, where = places(x, dim, index, "scatter_add", src)
-    values, at = _values(x, index, src), index.array
-
-    def write(array: Array) -> None:
-        if at.size:
-            add_at(array if array.ndim else array.reshape(1), where, values)
-
-    hand_on = _collect(where, src) if at.size else _nothing(src)
-    return Change("ScatterAddBackward0", write, same_gradient, src, hand_on, (index,))
+    where = places(input.array, dim, index, "scatter_add", src)
+    values = _values(input.array, index, src)
+    return Change(
+        "ScatterAddBackward0", lambda x: add_at(x, where, values), same_gradient, src, _collect(where, src), (index,)
+    )  # fmt: skip
 
 
 scatter_add, scatter_add_ = both(_scatter_add)

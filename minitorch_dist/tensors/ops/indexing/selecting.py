@@ -15,8 +15,10 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 FULL = slice(None)
 
 
-def vector(index: TensorBase, complaint: str) -> Array:
+def vector(x: Array, index: TensorBase, complaint: str) -> Array:
     """The indices as one dimension."""
+    if not x.ndim:
+        raise IndexError(f"{complaint}: a 0-dim tensor has no slices")
     if index.array.dtype.kind != "i" or index.array.itemsize < 4:
         raise RuntimeError(f"{complaint}: Expected dtype int32 or int64 for index")
     if index.array.ndim > 1:
@@ -34,32 +36,25 @@ def check_range(
                 raise kind(f"{who}index {value} is out of bounds for dimension {dim} with size {side}")
 
 
-def _line(x: Array) -> Array:
-    """A 0-dim array counts as one of one element."""
-    return x if x.ndim else x.reshape(1)
-
-
 def index_select(input: T, dim: int, index: TensorBase) -> T:
     """The slices along `dim` that `index` names, in its order."""
     same_device(input, index)
     x = input.array
-    place = axis(dim, x.ndim)
-    at = vector(index, "index_select()")
-    check_range(at, _line(x).shape[place], place, IndexError, "index_select(): ")
+    place, at = axis(dim, x.ndim), vector(x, index, "index_select()")
+    check_range(at, x.shape[place], place, IndexError, "index_select(): ")
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
         whole = np.zeros(shape, dtype, like=grad)
-        add_at(_line(whole), (FULL,) * place + (at,), grad.reshape((*_line(grad).shape,)))
+        add_at(whole, (FULL,) * place + (at,), grad)
         return whole
 
-    out = _line(x).take(at, place)
-    return record(out if x.ndim else out.reshape(()), "IndexSelectBackward0", (input, spread, index))
+    return record(x.take(at, place), "IndexSelectBackward0", (input, spread, index))
 
 
 def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
     """`y` has a slice for each index, of the shape and type of the slices of `x`."""
-    own, other = list(_line(x).shape), list(_line(y).shape)
+    own, other = list(x.shape), list(y.shape)
     own[place : place + 1] = [at.size]
     if own != other or x.dtype != y.dtype:
         raise RuntimeError(
@@ -71,18 +66,17 @@ def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
 def _index_add(input: T, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Change:
     """`alpha * source` added to the slices that `index` names, as often as it names them."""
     x, y = input.array, source.array
-    place, at = axis(dim, x.ndim), vector(index, "index_add_()")
+    place, at = axis(dim, x.ndim), vector(x, index, "index_add_()")
     _check_source("index_add_", x, y, place, at)
-    check_range(at, _line(x).shape[place], place)
+    check_range(at, x.shape[place], place)
     where = (FULL,) * place + (at,)
-    shape = y.shape
 
     def write(array: Array) -> None:
         values = y if alpha == 1 else (y * alpha).astype(y.dtype)
-        add_at(_line(array), where, _line(values))
+        add_at(array, where, values)
 
     def hand_on(grad: Array) -> Array:
-        part = _line(grad).take(at, place).reshape(shape)
+        part = grad.take(at, place)
         return part if alpha == 1 else (part * alpha).astype(grad.dtype)
 
     return Change("IndexAddBackward0", write, same_gradient, source, hand_on, (index,))

@@ -17,11 +17,9 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import check_writable, write
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.generator import current
-from minitorch_dist.tensors.names import also_called
 from minitorch_dist.tensors.promotion import not_implemented
 
 
-@also_called(train="training")
 def dropout(input: T, p: float = 0.5, training: bool = True, inplace: bool = False) -> T:
     """Set each element to zero with probability `p`. Outside of training: the input itself."""
     return _drop(input, p, training, inplace, input.array.ndim)

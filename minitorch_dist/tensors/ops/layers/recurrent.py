@@ -1,48 +1,38 @@
 """One layer of a recurrent network, over all its time steps.
 
-    x₁ ─► cell ─► h₁      The sequences of a batch may have different lengths. They are packed: sorted
-           │              by length, and the rows of one time step next to each other,
-    x₂ ─► cell ─► h₂          step 1: rows of sequences 0 1 2 3      sizes = [4, 3, 1]
-           │                  step 2: rows of sequences 0 1 2
-    x₃ ─► cell ─► h₃          step 3: row  of sequence  0
-
-A step with n rows updates the first n rows of the state and leaves the others alone. Forwards, those
-others have ended and hold their last state; backwards they have not begun and hold their first. So
-one loop serves both directions, and a batch of equal lengths is the case where all sizes are equal.
+x₁ ─► cell ─► h₁
+       │
+x₂ ─► cell ─► h₂        backwards it is the same loop, from the last step to the first
+       │
+x₃ ─► cell ─► h₃
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 from minitorch_dist.tensors.ops.plugs import replaceable
-from minitorch_dist.tensors.ops.shapes.joining import cat
+from minitorch_dist.tensors.ops.shapes.joining import stack
 
 GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
 @replaceable
 def layer(
-    mode: str, data: Any, sizes: Sequence[int], h: Any, c: Any, weights: Sequence[Any], reverse: bool = False
+    mode: str, data: Any, h: Any, c: Any, weights: Sequence[Any], reverse: bool = False
 ) -> tuple[Any, ...]:
-    """Run one direction of one layer: returns (output rows, last h) or (…, last h, last c).
+    """Run one direction of one layer: returns (outputs, last h) or (outputs, last h, last c).
 
-    `data` holds the rows (sum(sizes), features); `weights` are w_ih, w_hh, b_ih, b_hh, w_hr, where
-    the biases and the projection (of an LSTM) may be None.
+    `data` is (steps, batch, features); `weights` are w_ih, w_hh, b_ih and b_hh, where the biases may be None.
     """
-    w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    rows: list[Any] = [None] * len(sizes)
-    steps = list(zip(accumulate(sizes, initial=0), sizes, range(len(sizes)), strict=False))
-    for start, n, number in reversed(steps) if reverse else steps:
-        outside = _affine(data[start : start + n], w_ih, b_ih)
-        inside = _affine(h[:n], w_hh, b_hh)
-        new, new_c = step(mode, outside, inside, h[:n], None if c is None else c[:n])
-        rows[number] = new = new if w_hr is None else new @ w_hr.t()
-        h = cat([new, h[n:]])
-        c = None if c is None else cat([new_c, c[n:]])
-    return (cat(rows), h) if c is None else (cat(rows), h, c)
+    w_ih, w_hh, b_ih, b_hh = weights
+    outputs: list[Any] = [None] * len(data)
+    steps = range(len(data))
+    for number in reversed(steps) if reverse else steps:
+        h, c = step(mode, _affine(data[number], w_ih, b_ih), _affine(h, w_hh, b_hh), h, c)
+        outputs[number] = h
+    return (stack(outputs), h) if c is None else (stack(outputs), h, c)
 
 
 def _affine(x: Any, weight: Any, bias: Any) -> Any:

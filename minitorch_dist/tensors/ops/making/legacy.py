@@ -1,11 +1,11 @@
 """The old constructors: `Tensor(2, 3)` and `LongTensor([1, 2])`.
 
-Ints are a shape (of elements that mean nothing yet), one sequence is the data. The names are also
-types that `isinstance` understands: a float32 tensor on the CPU is a `FloatTensor`.
+Ints are a shape (of elements that mean nothing yet), one sequence is the data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
+from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.making import creation, literals
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.size import Size
@@ -36,29 +37,10 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
     return base.new(cls, np.empty(shape, dtype.numpy, like=like))
 
 
-class Legacy(type):
-    """The type of the legacy types: calling one makes a plain tensor."""
-
-    dtype: dtypes.dtype
-
-    def __call__(cls, *args: Any) -> Any:
-        return construct(TensorBase.plain, cls.dtype, args)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return (
-            isinstance(instance, TensorBase)
-            and instance.dtype is cls.dtype
-            and instance.storage.device is devices.CPU
-        )
-
-    def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
-
-
-def _legacy(name: str, dtype: dtypes.dtype) -> Any:
-    made = Legacy(name, (), {"__doc__": f"Tensors of {dtype} on the CPU.", "__module__": __name__})
-    made.dtype = dtype
-    return made
+def _legacy(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
+    return named(
+        lambda *args: construct(TensorBase.plain, dtype, args), name, f"A tensor of {dtype} on the CPU."
+    )
 
 
 FloatTensor = _legacy("FloatTensor", dtypes.float32)

@@ -12,7 +12,6 @@ from minitorch_dist.tensors.autograd.joint import views_of
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import view_of
-from minitorch_dist.tensors.names import also_called
 
 
 def part(input: T, where: tuple[Any, ...], name: str) -> T:
@@ -80,7 +79,6 @@ def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
     return views_of(input, arrays, "UnbindBackward0", backward)
 
 
-@also_called(tensor="input", split_size_or_sections="split_size")
 def split(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
     """Pieces of `split_size` entries along `dim` (the last may be smaller), or of listed sizes."""
     if not isinstance(split_size, int):
@@ -140,11 +138,6 @@ def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:
     return split(input, -(-n // chunks), dim)
 
 
-@also_called(
-    sections="indices_or_sections",
-    indices="indices_or_sections",
-    tensor_indices_or_sections="indices_or_sections",
-)
 def tensor_split(input: T, indices_or_sections: Any, dim: int = 0) -> tuple[T, ...]:
     """As many pieces as asked for, the first ones longer; or cuts at the given indices."""
     n, bounds = _side(input, dim, "tensor_split"), indices_or_sections

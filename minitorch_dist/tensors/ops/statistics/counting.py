@@ -47,13 +47,6 @@ def searchsorted(
     return result(sorted_sequence, found.astype(np.int32 if out_int32 else np.int64, copy=False))
 
 
-def bucketize(input: Any, boundaries: TensorBase, *, out_int32: bool = False, right: bool = False) -> Any:
-    """The number of the bucket each value falls into, between sorted boundaries."""
-    if boundaries.array.ndim != 1:
-        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.array.ndim})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
-
-
 # ------------------------------------------------------------------------------------ what is not zero
 
 
