@@ -18,9 +18,10 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +29,6 @@ import numpy as np
 
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import How
@@ -44,7 +44,7 @@ from transports.virtual.topology import Link, Uniform
 
 SIZES = (0, 1 << 10, 1 << 14, 1 << 17, 1 << 20)
 CHECKS = (("all_reduce", "ring"), ("all_reduce", "binomial"), ("all_reduce", "rabenseifner"))
-
+Exchange = Callable[[CollectiveOperation, Array, Array, int], None]  # message, where to, number
 
 LEVEL = 0.9  # of all values should fall inside an interval
 DRAWS = 200  # of the bootstrap
@@ -84,12 +84,9 @@ class Measured:
         def draw(spans: list[int]) -> list[int]:
             return [spans[n] for n in chance.integers(0, len(spans), len(spans))]
 
-        return Measured(
-            {n: draw(spans) for n, spans in self.trips.items()},
-            {n: draw(spans) for n, spans in self.added.items()},
-            {n: draw(spans) for n, spans in self.shifts.items()},
-            draw(self.calls) if self.calls else [],
-        )
+        trips, added = ({n: draw(spans) for n, spans in each.items()} for each in (self.trips, self.added))
+        shifts = {key: draw(spans) for key, spans in self.shifts.items()}
+        return Measured(trips, added, shifts, draw(self.calls) if self.calls else [])
 
 
 class Interval(NamedTuple):
@@ -137,7 +134,7 @@ def save_network(path: str | Path, latency: int, per_byte: Fraction, about: dict
     words = {
         "format": nets.FORMAT,
         "latency_ps": latency,
-        "ps_per_byte": [per_byte.numerator, per_byte.denominator],
+        "ps_per_byte": per_byte.as_integer_ratio(),
         **about,
     }
     whole_files.write(path, json.dumps(words, indent=1) + "\n")
@@ -161,57 +158,48 @@ def load(path: str) -> Fit | None:
     return Fit(link.latency, link.per_byte, {}, costs, draws, scatter)
 
 
-def ping_pong(trips: int, sizes: Sequence[int] = SIZES) -> dict[int, list[int]]:
-    """One rank of two: one-way times for each size."""
-    group: Group = world.current().default_group
-    found: dict[int, list[int]] = {}
-    for nbytes in sizes:
-
-        def body(operation: CollectiveOperation, nbytes: int = nbytes) -> None:
-            found[nbytes] = _trip(operation, nbytes, trips)
-
-        group.run(Fingerprint("custom", np.dtype(np.uint8), (nbytes,)), body)
-    return found
-
-
-def _trip(operation: CollectiveOperation, nbytes: int, trips: int) -> list[int]:
-    clock, rank = world.current().clock, operation.channel.rank
-    message, into = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
-    times = []
-    for trip in range(trips):
-        start = clock.now()
-        if rank == 0:
-            receive = operation.receive(1, into, trip + 1)
-            operation.send(1, message, trip + 1)
-            operation.wait(receive)
-        elif rank == 1:
-            operation.wait(operation.receive(0, into, trip + 1))
-            operation.send(0, message, trip + 1)
-        times.append((clock.now() - start) // 2)
-    return times
-
-
-def shift(trips: int, sizes: Sequence[int] = SIZES) -> dict[int, list[int]]:
-    """Each rank of several sends to its right neighbour, all at once: the times for each size."""
-    group: Group = world.current().default_group
-    rank, size, clock = group.rank(), group.size(), group.world.clock
-    found: dict[int, list[int]] = {}
+def exchanges(trips: int, exchange: Exchange, sizes: Sequence[int] = SIZES) -> dict[int, list[int]]:
+    """On each rank: the picoseconds of some exchanges of each size, one after the other."""
+    group, found = world.current().default_group, dict[int, list[int]]()
     for nbytes in sizes:
         message, into = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
-
-        def body(
-            operation: CollectiveOperation, message: Array = message, into: Array = into, key: int = nbytes
-        ) -> None:
-            times = found.setdefault(key, [])
-            for trip in range(trips):
-                start = clock.now()
-                receive = operation.receive((rank - 1) % size, into, trip + 1)
-                operation.send((rank + 1) % size, message, trip + 1)
-                operation.wait(receive)
-                times.append(clock.now() - start)
-
+        body = partial(_timed, exchange, trips, message, into, found.setdefault(nbytes, []))
         group.run(Fingerprint("custom", np.dtype(np.uint8), (nbytes,)), body)
     return found
+
+
+def _timed(
+    exchange: Exchange,
+    trips: int,
+    message: Array,
+    into: Array,
+    times: list[int],
+    operation: CollectiveOperation,
+) -> None:
+    clock = world.current().clock
+    for trip in range(1, trips + 1):
+        start = clock.now()
+        exchange(operation, message, into, trip)
+        times.append(clock.now() - start)
+
+
+def ping_pong(operation: CollectiveOperation, message: Array, into: Array, trip: int) -> None:
+    """From the first of two ranks to the other, and back."""
+    if operation.channel.rank == 0:
+        receive = operation.receive(1, into, trip)
+        operation.send(1, message, trip)
+        operation.wait(receive)
+    else:
+        operation.wait(operation.receive(0, into, trip))
+        operation.send(0, message, trip)
+
+
+def shift(operation: CollectiveOperation, message: Array, into: Array, trip: int) -> None:
+    """Each rank of several sends to its right neighbour, all at once."""
+    rank, size = operation.channel.rank, len(operation.channel.ranks)
+    receive = operation.receive((rank - 1) % size, into, trip)
+    operation.send((rank + 1) % size, message, trip)
+    operation.wait(receive)
 
 
 def additions(trips: int) -> dict[int, list[int]]:
@@ -283,15 +271,16 @@ def fit(times: dict[int, int]) -> Fit:
 
 def measure(address: str, trips: int = 50) -> Fit:
     """Play between some ranks over a transport."""
-    trip = launch(ping_pong, 2, address, args=(trips,))[0]
+    both_ways = launch(exchanges, 2, address, args=(trips, ping_pong))[0]
+    one_way = {nbytes: [span // 2 for span in spans] for nbytes, spans in both_ways.items()}
     shifts = {
         (ranks, nbytes): spans
         for ranks in TOGETHER
-        for nbytes, spans in launch(shift, ranks, address, args=(trips,))[0].items()
+        for nbytes, spans in launch(exchanges, ranks, address, args=(trips, shift))[0].items()
     }
     added = launch(additions, 1, address, args=(trips,))[0]
     calls = launch(calls_of, 2, address, args=("all_reduce", "recursive_doubling", 4, trips))[0]
-    return fit_all(Measured(trip, added, shifts, calls))
+    return fit_all(Measured(one_way, added, shifts, calls))
 
 
 def timed(collective: str, algorithm: str, nbytes: int, turns: int) -> int:

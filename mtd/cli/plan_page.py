@@ -31,12 +31,11 @@ def page(plan: FoundPlan) -> str:
         f"Drawn is a step by {layout.short} with {layers} layers in each stage and {micro} micro-batches. The whole one "
         f"has {-(-model.layers // layout.all_stages)} and {layout.micro_batches(model)}."
     )  # fmt: skip
-    found = drawing.page(
+    return drawing.page(
         report.timelines, f"{model.name} on {cluster.gpus} × {cluster.device.name}", plan_table.first_lines(plan),
         lambda rank: (cluster.device.memory, report.ranks[rank].peak_bytes),
         [_layouts(plan), _memory(first)], [drawn],
     )  # fmt: skip
-    return found.html()
 
 
 def _layouts(plan: FoundPlan) -> PageTable:

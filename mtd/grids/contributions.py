@@ -76,10 +76,8 @@ class Onlooker:
     def waiting(self, doing: Any, source: int | None) -> Any:
         self.look()
         yield
-        if (
-            isinstance(getattr(doing, "fingerprint", None), wire.Fingerprint)
-            and doing.sequence != wire.POINT_TO_POINT
-        ):
+        is_operation = isinstance(getattr(doing, "fingerprint", None), wire.Fingerprint)
+        if is_operation and doing.sequence != wire.POINT_TO_POINT:
             self.look()
 
     def close(self) -> None:
@@ -94,12 +92,8 @@ class WatchedRun(FillHistory):
     """
 
     def __init__(
-        self,
-        labels: SumLabels,
-        due: Sequence[Sequence[Holding | None]],
-        places: bool = False,
-        rows: Sequence[str] = (),
-    ) -> None:
+        self, labels: SumLabels, due: Sequence[Sequence[Holding | None]], places: bool = False, rows: Sequence[str] = ()
+    ) -> None:  # fmt: skip
         super().__init__(due, isinstance(labels, WinnerLabels), rows)
         self.labels, self.places = labels, places
         self.windows: dict[int, Window] = {}  # by rank: how its cells are read
@@ -135,9 +129,8 @@ class WatchedRun(FillHistory):
         self._under_way[key].append(sent)
         for held in sent.cells if self.places else ():
             if held and held[0][0] != UNREADABLE:
-                self.change(
-                    self.now(), source, dict(held).get(source, held[0][1]), held, self.inboxes.get(source, ())
-                )
+                cell = dict(held).get(source, held[0][1])
+                self.change(self.now(), source, cell, held, self.inboxes.get(source, ()))
 
     def comes(self, key: Any) -> list[SentCells]:
         waiting = self._under_way[key]
@@ -224,12 +217,8 @@ class FillCase:
 
 
 def filled(
-    function: Callable[..., Any],
-    collective: str = "all_reduce",
-    size: int = 3,
-    count: int | None = None,
-    **how: Any,
-) -> Grid:
+    function: Callable[..., Any], collective: str = "all_reduce", size: int = 3, count: int | None = None, **how: Any
+) -> Grid:  # fmt: skip
     """Run `function` on `size` ranks, and show whose contributions they hold. `how` is more of a FillCase."""
     count = (size + 1 if collective in IN_PLACE else 1) if count is None else count
     case, grids = FillCase(collective, size, count, **how), []
@@ -247,16 +236,11 @@ def filled(
 
 def _filled(function: Callable[..., Any], case: FillCase, labels: SumLabels) -> Grid:
     ranks, cells = range(case.size), range(case.cells)
-    run = WatchedRun(
-        labels, [[case.due(r, c) for c in cells] for r in ranks], places=case.collective in PLACED
-    )
-    names = (
-        {"src", "dst", "root"} & {*inspect.signature(function).parameters}
-        if case.collective in ROOTED
-        else ()
-    )
-    named: dict[str, Any] = dict.fromkeys(names, case.root)
-    named |= {"op": OPS[case.op][0]} if case.op != "sum" else {}
+    due = [[case.due(r, c) for c in cells] for r in ranks]
+    run = WatchedRun(labels, due, places=case.collective in PLACED)
+    named: dict[str, Any] = {"op": OPS[case.op][0]} if case.op != "sum" else {}
+    if case.collective in ROOTED:
+        named |= dict.fromkeys({"src", "dst", "root"} & {*inspect.signature(function).parameters}, case.root)
     given: dict[int, tuple[Any, Any]] = {}
 
     def program() -> None:
@@ -283,7 +267,7 @@ def _filled(function: Callable[..., Any], case: FillCase, labels: SumLabels) -> 
     if case.collective not in IN_PLACE:
         changed = [rank for rank, (before, now) in sorted(given.items()) if (before != now).any()]
         notes += [
-            f"{WRONG} The tensor that was given to rank {rank} is not what it was." for rank in changed[:1]
+            f"{WRONG} The tensor that was given to rank {one} is not what it was." for one in changed[:1]
         ]
     name = getattr(function, "__name__", case.collective)
     title = f"{name}, {case}: whose numbers are where (a is rank 0)"
@@ -299,25 +283,22 @@ def of_schedule(schedule: Schedule, size: int, root: int | None = None, note: st
     labels = _WatchedLabels(schedule, size, root or 0, history)
     labels.replay = Replay(schedule, size, size, root=root, links=COUNTING, contents=labels)
     labels.replay.run()
-    title = f"{schedule}, {size} rank{'s' * (size != 1)}"
-    return history.grid(
-        title, of="chunk", heads=[*map(str, range(schedule.total(size)))], notes=[note] * bool(note)
-    )
+    title, heads = f"{schedule}, {size} rank{'s' * (size != 1)}", [*map(str, range(schedule.total(size)))]
+    return history.grid(title, of="chunk", heads=heads, notes=[note] * bool(note))
 
 
 def _of_labels(schedule: Schedule, size: int, root: int) -> FillHistory:
     """The results that are expected, and the contents at first."""
     total, name = schedule.total(size), schedule.collective
     parts, where = proof.due(name, size, total, root), proof.ends(name, size, total, root)
-    counts: list[Holding] = [
-        tuple((int(rank), chunk) for rank in np.flatnonzero(part)) for chunk, part in enumerate(parts)
-    ]
+    ranks, chunks = range(size), range(total)
+    counts = [tuple((int(rank), chunk) for rank in np.flatnonzero(parts[chunk])) for chunk in chunks]
     history = FillHistory(
-        [[counts[chunk] if where[rank, chunk] else None for chunk in range(total)] for rank in range(size)]
+        [[counts[chunk] if where[rank, chunk] else None for chunk in chunks] for rank in ranks]
     )
     begin = proof.starts(name, size, total, root)
-    for rank in range(size):
-        history.begin(rank, [((rank, chunk),) if begin[rank, chunk] else () for chunk in range(total)])
+    for rank in ranks:
+        history.begin(rank, [((rank, chunk),) if begin[rank, chunk] else () for chunk in chunks])
     return history
 
 
@@ -343,14 +324,11 @@ class _WatchedLabels(proof.Labels):
 
     def _changed(self, rank: int, chunk: int, inbox: list[SentCells]) -> None:
         if chunk < self.total:
-            after = _holding(
-                (self.held[rank][chunk], self.origin[rank][chunk]) if chunk in self.held[rank] else None
-            )
+            held = self.held[rank].get(chunk)
+            after = () if held is None else _holding((held, self.origin[rank][chunk]))
             self.history.change(self.replay.finish[rank], rank, chunk, after, inbox)
 
 
-def _holding(label: tuple[Any, int] | None) -> Holding:
-    if label is None:
-        return ()
+def _holding(label: tuple[Any, int]) -> Holding:
     counts, origin = label
     return tuple((rank, origin) for rank, times in enumerate(counts) for _ in range(int(times)))

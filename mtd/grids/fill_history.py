@@ -72,56 +72,42 @@ class FillHistory:
             self.changes.append(CellChange(at, rank, cell, before, after, by))
 
     def grid(
-        self,
-        title: str,
-        *,
-        is_over: bool = True,
-        names_elements: bool = False,
-        heads: Sequence[str] = (),
-        named: Callable[[int], str] | None = None,
-        **more: Any,
-    ) -> Grid:
+        self, title: str, *, is_over: bool = True, names_elements: bool = False, heads: Sequence[str] = (),
+        named: Callable[[int], str] | None = None, of: str = "element", notes: Sequence[str] = (),
+    ) -> Grid:  # fmt: skip
         """All that happened. Without `heads`, neighbours that always hold the same are one column. With `named` a step is
         called by its time, and what changes nothing is none."""
         arrivals = [] if named else [at for at, _ in self.arrivals]
         times = sorted({0, *(change.at for change in self.changes), *arrivals})
         columns = [[cell] for cell in range(len(heads))] if heads else self._columns()
         names = heads or [f"{part[0]}" if len(part) == 1 else f"{part[0]}–{part[-1]}" for part in columns]
-        said = _FillWords(self, names_elements, heads)
-        states, held = [], [[*row] for row in self.first]
-        for at in times:
+        said, steps, held = _FillWords(self, names_elements, heads), [], [[*row] for row in self.first]
+
+        def written(rows: Sequence[Sequence[Holding | None]]) -> list[list[str]]:
+            return [
+                [said.cell(row, part[0], line[part[0]] or ()) for part in columns]
+                for row, line in enumerate(rows)
+            ]
+
+        for number, at in enumerate(times):
             for change in self.changes:
                 if change.at == at:
                     held[change.rank][change.cell] = change.after
-            states.append([[*row] for row in held])
-        steps = [
-            GridStep(
-                (named(times[number]) if named else f"{number}") if number else "at first",
-                [[said.cell(row, part[0], line[part[0]]) for part in columns] for row, line in enumerate(state)],
-                [
-                    said.message(sent)._replace(columns=self._columns_of(sent, columns))
-                    for when, sent in self.arrivals if when == times[number]
-                ],
-            )
-            for number, state in enumerate(states)
-        ]  # fmt: skip
-        due = [
-            [said.cell(row, part[0], line[part[0]] or ()) for part in columns]
-            for row, line in enumerate(self.due)
-        ]
-        fault = self._fault(
-            said, times, columns, is_over, [f"step {one.name}" if not named else one.name for one in steps]
-        )
-        return Grid(title, self.rows, [*names], steps, due, fault, more.pop("of", "element"), **more)
+            came = [sent for when, sent in self.arrivals if when == at]
+            messages = [said.message(sent)._replace(columns=self._columns_of(sent, columns)) for sent in came]
+            name = named(at) if named else f"{number}"
+            steps.append(GridStep(name if number else "at first", written(held), messages))
+        called = [one.name if named else f"step {one.name}" for one in steps]
+        fault = self._fault(said, times, columns, is_over, called)
+        return Grid(title, self.rows, [*names], steps, written(self.due), fault, of, [*notes])
 
     def _columns(self) -> list[list[int]]:
         """The cells of a row, with neighbours together that hold the same all the time."""
         histories: dict[int, list[Any]] = defaultdict(list)
         for number in range(len(self.due[0]) if self.due else 0):
             for rank, row in enumerate(self.due):
-                histories[number] += [
-                    self._without_place(rank, number, one) for one in (row[number], self.first[rank][number])
-                ]
+                ends = row[number], self.first[rank][number]
+                histories[number] += [self._without_place(rank, number, one) for one in ends]
         for change in self.changes:
             seen = change.at, change.rank, self._without_place(change.rank, change.cell, change.after)
             histories[change.cell].append(seen)

@@ -23,9 +23,9 @@ def part(grid: GridCells) -> str:
     style, script = (text_of("mtd.grids", f"grid_page.{end}") for end in ("css", "js"))
     first = grid.fault.step if grid.fault else 0
     steps = "".join("".join(_step(grid, number)) for number in range(len(grid.steps)))
+    kinds = ["bad" if grid.fault else "note", *["note"] * len(grid.notes)]
     words = "".join(
-        f'<p class="{"bad" if grid.fault and not at else "note"}">{escape(text)}</p>'
-        for at, text in enumerate(grid.words())
+        f'<p class="{kind}">{escape(text)}</p>' for kind, text in zip(kinds, grid.words(), strict=False)
     )
     name = f"mtd-grid-{next(_numbers)}"
     return (
@@ -38,9 +38,8 @@ def part(grid: GridCells) -> str:
 def draw(*grids: GridCells) -> str:
     """A page of them as text."""
     title = grids[0].title if grids else "nothing was held in chunks"
-    return text_of("mtd.grids", "grid_page.html").format(
-        title=escape(title), part="<br>".join(map(part, grids))
-    )
+    parts = "<br>".join(map(part, grids))
+    return text_of("mtd.grids", "grid_page.html").format(title=escape(title), part=parts)
 
 
 def _step(grid: GridCells, number: int) -> Iterator[str]:
@@ -72,24 +71,16 @@ def _cell(grid: GridCells, number: int, row: int, column: int, cell: str) -> str
 
 def _stripes(cell: str, size: int) -> str:
     """A stripe for each rank; transparent where it gave nothing."""
-    paints = [
-        (PALETTE[rank % len(PALETTE)].hex + "60" if letter(rank) in cell else "transparent")
-        for rank in range(size)
-    ]
-    stops = [
-        f"{paint} {100 * at / size:.0f}% {100 * (at + 1) / size:.0f}%" for at, paint in enumerate(paints)
-    ]
+    stops = []
+    for rank in range(size):
+        paint = PALETTE[rank % len(PALETTE)].hex + "60" if letter(rank) in cell else "transparent"
+        stops.append(f"{paint} {100 * rank / size:.0f}% {100 * (rank + 1) / size:.0f}%")
     return f"linear-gradient(90deg,{','.join(stops)})"
 
 
 def _message(grid: GridCells, number: int, message: GridMessage) -> str:
     fault = grid.fault
-    is_bad = (
-        fault is not None
-        and fault.step == number
-        and fault.row == message.to
-        and fault.column in message.columns
-    )
+    is_bad = fault is not None and fault[:2] == (number, message.to) and fault.column in message.columns
     where = f" <code>{escape(message.where)}</code>" if message.where else ""
     names = " → ".join(escape(grid.rows[row]) for row in (message.source, message.to))
     return f'<li class="{"bad" if is_bad else ""}">{names}: <b>{escape(message.text)}</b>{where}</li>'

@@ -7,6 +7,7 @@ animations sees the last step.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from html import escape
@@ -33,7 +34,7 @@ def draw(grid: GridCells, width: int = 900) -> str:
         line, place = divmod(number, per_line)
         x, y = MARGIN + place * (plan.wide + GAP), TITLE + line * plan.tall
         parts.append(f'<g transform="translate({x} {y})">')
-        parts += [*plan.head(number), *plan.step(number), "</g>"]
+        parts += [*plan.step(number), "</g>"]
         if place == 0:
             parts += plan.names(y)
     lines = -(-len(grid.steps) // per_line)
@@ -49,11 +50,8 @@ def moving(grid: GridCells) -> str:
     for number, step in enumerate(grid.steps):
         begin, end = _times(number, len(grid.steps))
         is_last = number == len(grid.steps) - 1
-        shown = _shown(begin, end, total, is_last)
-        name = f"step {step.name}" if number else step.name
-        parts.append(
-            f'<text class="soft" y="{TOP - 30}" opacity="{int(is_last)}">{escape(name)}{shown}</text>'
-        )
+        shown = f'opacity="{int(is_last)}">{escape(plan.name(number))}{_shown(begin, end, total, is_last)}'
+        parts.append(f'<text class="soft" y="{TOP - 30}" {shown}</text>')
         for row, column, now in plan.runs(number):
             begun, ended = _times(number, len(grid.steps))[0], _times(now, len(grid.steps))[1]
             stays = now == len(grid.steps) - 1
@@ -72,10 +70,8 @@ def _times(step: int, steps: int) -> tuple[float, float]:
 
 def _shown(begin: float, end: float, total: float, is_last: bool) -> str:
     """Seen from `begin` to `end`."""
-    moments = [(0.0, int(begin == 0)), *([(begin, 1)] if begin else []), *([] if is_last else [(end, 0)])]
-    return _animate(
-        "opacity", [f"{seen}" for _, seen in moments], [at for at, _ in moments], total, "discrete"
-    )
+    moments = {0.0: int(begin == 0), begin: 1, **({} if is_last else {end: 0})}
+    return _animate("opacity", [*map(str, moments.values())], [*moments], total, "discrete")
 
 
 def _animate(name: str, values: list[str], times: list[float], total: float, mode: str) -> str:
@@ -110,19 +106,18 @@ class _GridPlan:
             x = column * self.pitch + self.box / 2
             yield f'<text class="soft cell" x="{x:g}" y="{TOP - 10}">{escape(name)}</text>'
 
-    def head(self, number: int) -> Iterator[str]:
+    def name(self, number: int) -> str:
         name = self.grid.steps[number].name
-        yield f'<text y="{TOP - 30}">{escape(f"step {name}" if number else name)}</text>'
-        yield from self.heads()
+        return f"step {name}" if number else name
 
     def step(self, number: int) -> Iterator[str]:
+        yield f'<text y="{TOP - 30}">{escape(self.name(number))}</text>'
+        yield from self.heads()
         for row, column in self.places():
             yield from self.cell(number, row, column)
 
     def places(self) -> Iterator[tuple[int, int]]:
-        return (
-            (row, column) for row in range(len(self.grid.rows)) for column in range(len(self.grid.columns))
-        )
+        return itertools.product(range(len(self.grid.rows)), range(len(self.grid.columns)))
 
     def runs(self, number: int) -> Iterator[tuple[int, int, int]]:
         """The cells that changed in a step, each with the last step in which it is still the same."""
@@ -143,13 +138,8 @@ class _GridPlan:
         x, y = column * self.pitch, self.y(row)
         yield f'<rect class="paper" x="{x}" y="{y}" width="{self.box}" height="{HIGH}"/>'
         yield from self.stripes(cell, x, y)
-        kind = (
-            "wrong"
-            if self.grid.mark(number, row, column)
-            else "done"
-            if self.grid.is_whole(cell, row, column)
-            else ""
-        )
+        kind = "done" if self.grid.is_whole(cell, row, column) else ""
+        kind = "wrong" if self.grid.mark(number, row, column) else kind
         yield f'<rect class="box {kind}" x="{x}" y="{y}" width="{self.box}" height="{HIGH}" rx="4"/>'
         yield from self.inscription(cell or EMPTY, x, y)
 
@@ -169,9 +159,7 @@ class _GridPlan:
             parts[part[0]] = parts.get(part[0], "") + part
         ranks = {letter(rank): rank for rank in range(len(self.grid.rows))}
         fits = all(one in ranks and 8 * len(said) <= wide + 4 for one, said in parts.items())
-        places = (
-            [(ranks[one] * wide + wide / 2, said) for one, said in parts.items()] if fits and parts else []
-        )
+        places = [(ranks[one] * wide + wide / 2, said) for one, said in parts.items()] if fits else []
         for at, said in places or [(self.box / 2, text)]:
             yield f'<text class="cell" x="{x + at:.1f}" y="{y + 17.5}">{escape(said)}</text>'
 
@@ -202,9 +190,8 @@ def _element(grid: GridCells, parts: list[str], width: float, height: float) -> 
     for number, text in enumerate(grid.words()):
         kind = "bad" if grid.fault and not number else "soft"
         for line in wrap(text, int((width - 16) / LETTER)):
-            said.append(
-                f'<text class="{kind}" x="8" y="{height + 14 + LINE * len(said)}">{escape(line)}</text>'
-            )
+            y = height + 14 + LINE * len(said)
+            said.append(f'<text class="{kind}" x="8" y="{y}">{escape(line)}</text>')
     whole = height + 6 + LINE * len(said)
     return "\n".join([
         f'<svg class="mtd" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {whole:g}" width="100%" '

@@ -22,9 +22,12 @@ FEWER_BITS: Final = 24
 UNREADABLE: Final = -1  # the rank of what is no sum of labels,
 TIMES: Final = -2  # and of a factor, which is its element
 SIGNS: Final = {UNREADABLE: "?", TIMES: "×{}"}
-Holding = tuple[
-    tuple[int, int], ...
-]  # (rank, element of that rank), in order; (UNREADABLE, 0) for anything else
+Holding = tuple[tuple[int, int], ...]  # (rank, element of that rank), in order
+UNREAD: Final[Holding] = ((UNREADABLE, 0),)  # of anything else
+
+
+def _is_whole(number: float) -> bool:
+    return 0 <= number < 2.0**BITS and number == int(number)
 
 
 class SumLabels:
@@ -43,14 +46,14 @@ class SumLabels:
 
     def read(self, number: float, near: int = -1) -> Holding:
         """The contributions in this sum. Of a rank that is in it several times, `near` is tried as the element."""
-        if not (0 <= number < 2.0**BITS and number == int(number)):
-            return ((UNREADABLE, 0),)
+        if not _is_whole(number):
+            return UNREAD
         found: list[tuple[int, int]] = []
         for rank in range(self.size):
             digit = int(number) // self.base**rank % self.base
             times, rest = divmod(digit, self.offset)
             if not times and rest:
-                return ((UNREADABLE, 0),)
+                return UNREAD
             element = near if times > 1 and rest == times * near else rest // max(times, 1)
             found += [(rank, element)] * times
         return tuple(found)
@@ -86,14 +89,14 @@ class PrimeLabels(SumLabels):
         return np.array([self.primes[rank * self.count + e] for e in elements], dtype=np.float64)
 
     def read(self, number: float, near: int = -1) -> Holding:
-        if not (0 <= number < 2.0**BITS and number == int(number)):
-            return ((UNREADABLE, 0),)
+        if not _is_whole(number):
+            return UNREAD
         found, rest = [], int(number)
         for at, prime in enumerate(self.primes):
             while rest and rest % prime == 0:
                 found.append(divmod(at, self.count))
                 rest //= prime
-        return tuple(found) if rest <= 1 else ((UNREADABLE, 0),)
+        return tuple(found) if rest <= 1 else UNREAD
 
 
 class WinnerLabels(SumLabels):
@@ -110,7 +113,7 @@ class WinnerLabels(SumLabels):
         if not number:
             return ()
         is_label = number * self.sign in range(1, 1 + self.size * self.count)
-        return (divmod(int(number * self.sign) - 1, self.count),) if is_label else ((UNREADABLE, 0),)
+        return (divmod(int(number * self.sign) - 1, self.count),) if is_label else UNREAD
 
 
 KINDS: Final[dict[str, tuple[Callable[[int, int], SumLabels], ...]]] = {

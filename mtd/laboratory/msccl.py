@@ -16,6 +16,7 @@ microsoft/msccl-tools, msccl/language/ir.py.
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections import defaultdict, deque
 from collections.abc import Iterator
@@ -28,17 +29,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from minitorch_dist import plugs
+from minitorch_dist.distributed.schedules import steps as steps_of
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
-from minitorch_dist.distributed.schedules.steps import (
-    Combine,
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Step,
-    Steps,
-    numbered,
-)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Receive, Send, Step, Steps
 
 COLLECTIVES: Final = {
     "allreduce": "all_reduce", "allgather": "all_gather", "reduce_scatter": "reduce_scatter", "alltoall": "all_to_all",
@@ -86,22 +79,25 @@ class _Element(NamedTuple):
     attributes: dict[str, str]
     inner: list[Any]
 
+    def wrong(self, said: str) -> ScheduleError:
+        return ScheduleError(f"line {self.line}: {said}")
+
     def number(self, name: str, least: int, below: int, usual: int | None = None) -> int:
         text = self.attributes.get(name)
         if text is None and usual is not None:
             return usual
         value = int(text) if text and len(text) < 12 and text.removeprefix("-").isdecimal() else None
         if value is None or not least <= value < below:
-            raise ScheduleError(
-                f"line {self.line}: {name} of <{self.name}> is {text!r}, and should be a number from {least} to {below - 1}"
+            raise self.wrong(
+                f"{name} of <{self.name}> is {text!r}, and should be a number from {least} to {below - 1}"
             )
         return value
 
     def word(self, name: str, known: Any) -> str:
         text = self.attributes.get(name, "")
         if text not in known:
-            raise ScheduleError(
-                f"line {self.line}: {name} of <{self.name}> is {text[:40]!r}; it should be one of {', '.join(known)}"
+            raise self.wrong(
+                f"{name} of <{self.name}> is {text[:40]!r}; it should be one of {', '.join(known)}"
             )
         return text
 
@@ -118,30 +114,28 @@ def read(path: Path) -> Schedule:
 
 def _document(data: bytes) -> _Element:
     """The elements. A DTD is refused, so there are no entities but the five of XML itself."""
-    parser, stack, steps = expat.ParserCreate(), [_Element("", 0, {}, [])], 0
+    parser, stack, count = expat.ParserCreate(), [_Element("", 0, {}, [])], itertools.count(1)
 
     def begin(name: str, attributes: dict[str, str]) -> None:
-        nonlocal steps
-        steps += name == "step"
+        here = _Element(name, parser.CurrentLineNumber, attributes, [])
         if name not in INSIDE or stack[-1].name != INSIDE[name]:
-            raise ScheduleError(f"line {parser.CurrentLineNumber}: no <{name[:40]}> is expected here")
-        if steps > MOST_STEPS:
-            raise ScheduleError(f"line {parser.CurrentLineNumber}: there are more than {MOST_STEPS:,} steps")
-        stack[-1].inner.append(_Element(name, parser.CurrentLineNumber, attributes, []))
-        stack.append(stack[-1].inner[-1])
+            raise here.wrong(f"no <{name[:40]}> is expected here")
+        if name == "step" and next(count) > MOST_STEPS:
+            raise here.wrong(f"there are more than {MOST_STEPS:,} steps")
+        stack[-1].inner.append(here)
+        stack.append(here)
 
     def refuse(*_: Any) -> None:
-        raise ScheduleError(
-            f"line {parser.CurrentLineNumber}: it has a DOCTYPE, which could hold entities; take it out"
-        )
+        here = _Element("", parser.CurrentLineNumber, {}, [])
+        raise here.wrong("it has a DOCTYPE, which could hold entities; take it out")
 
     parser.StartElementHandler, parser.StartDoctypeDeclHandler = begin, refuse
     parser.EndElementHandler = lambda name: stack.pop()
     try:
         parser.Parse(data, True)
+    except ScheduleError:
+        raise
     except (expat.ExpatError, ValueError, LookupError) as error:
-        if isinstance(error, ScheduleError):
-            raise
         raise ScheduleError(f"it is no XML: {error}") from error
     return stack[0].inner[0]  # type: ignore[no-any-return]
 
@@ -152,18 +146,16 @@ def _schedule(algo: _Element, stem: str) -> Schedule:
     inplace = bool(algo.number("inplace", 0, 2, 1))
     by_id = {one.number("id", 0, gpus): one for one in algo.inner}
     if len(by_id) != gpus or len(algo.inner) != gpus:
-        raise ScheduleError(f"line {algo.line}: {len(by_id)} of {gpus} GPUs have a <gpu> of their own")
-    blocks = [_blocks(by_id[gpu], gpus) for gpu in range(gpus)]
-    total = {"all_to_all": gpus * gpus, "all_reduce": algo.number("nchunksperloop", 1, 1 << 20)}.get(
-        collective, gpus
-    )
-    moves = sum(
-        step.number("cnt", 0, 1 << 12, 1) for gpu in algo.inner for tb in gpu.inner for step in tb.inner
-    )
+        raise algo.wrong(f"{len(by_id)} of {gpus} GPUs have a <gpu> of their own")
+    chunks = algo.number("nchunksperloop", 1, 1 << 20)
+    total = {"all_to_all": gpus * gpus, "all_reduce": chunks}.get(collective, gpus)
+    every = [step for gpu in algo.inner for block in gpu.inner for step in block.inner]
+    moves = sum(step.number("cnt", 0, 1 << 12, 1) for step in every)
     if max(moves, gpus * total) > MOST_STEPS:
-        raise ScheduleError(
-            f"it moves {moves:,} chunks, and has {total:,} on each GPU; read are up to {MOST_STEPS:,}"
+        raise algo.wrong(
+            f"{moves:,} chunks are moved, and each GPU has {total:,}; read are up to {MOST_STEPS:,}"
         )
+    blocks = [_blocks(by_id[gpu], gpus) for gpu in range(gpus)]
     events = _Player(collective, gpus, total, inplace, blocks).play()
     merged = [_merged([step for gpu, step in events if gpu == rank]) for rank in range(gpus)]
 
@@ -183,48 +175,36 @@ def _schedule(algo: _Element, stem: str) -> Schedule:
 
 def _blocks(gpu: _Element, gpus: int) -> list[ThreadBlock]:
     found: dict[int, ThreadBlock] = {}
-    for one in gpu.inner:
-        number = one.number("id", 0, 1 << 16)
-        if number in found:
-            raise ScheduleError(f"line {one.line}: this GPU has two blocks with the id {number}")
-        found[number] = ThreadBlock(
-            one.number("send", -1, gpus), one.number("recv", -1, gpus), one.number("chan", 0, 1 << 16, 0)
-        )
+    by_id = {one.number("id", 0, len(gpu.inner)): one for one in gpu.inner}
+    if len(by_id) < len(gpu.inner):
+        raise gpu.wrong(f"only {len(by_id)} of its {len(gpu.inner)} blocks have an id of their own")
+    for number, one in sorted(by_id.items()):
+        ends = one.number("send", -1, gpus), one.number("recv", -1, gpus), one.number("chan", 0, 1 << 16, 0)
+        found[number] = ThreadBlock(*ends, [])
         for step in one.inner:
-            found[number].steps.append(_step(step, found[number]))
-    if sorted(found) != [*range(len(found))]:
-        raise ScheduleError(f"line {gpu.line}: the ids of its blocks are not 0 to {len(found) - 1}")
-    for one in gpu.inner:
-        for step in one.inner:
-            block, at = step.number("depid", -1, len(found), -1), step.number("deps", -1, 1 << 20, -1)
-            if block >= 0 and at >= len(found[block].steps):
-                raise ScheduleError(
-                    f"line {step.line}: it waits for step {at} of block {block}, which is not there"
-                )
-    return [found[number] for number in range(len(found))]
+            block, at = step.number("depid", -1, len(by_id), -1), step.number("deps", -1, 1 << 20, -1)
+            if block >= 0 and at >= len(by_id[block].inner):
+                raise step.wrong(f"it waits for step {at} of block {block}, which is not there")
+            found[number].steps.append((_parts(step, found[number]), (block, at)))
+    return [*found.values()]
 
 
-def _step(step: _Element, block: ThreadBlock) -> tuple[list[BlockPart], tuple[int, int]]:
+def _parts(step: _Element, block: ThreadBlock) -> list[BlockPart]:
     kind = PARTS[step.word("type", PARTS)]
-    waits = step.number("depid", -1, 1 << 16, -1), step.number("deps", -1, 1 << 20, -1)
     if not kind:
-        return [], waits
+        return []
     for letters, peer, way in (("s", block.send, "send"), ("ra", block.recv, "recv")):
         if set(letters) & set(kind) and peer < 0:
-            raise ScheduleError(
-                f"line {step.line}: its block has {way}=-1, so there is nobody to do this with"
-            )
+            raise step.wrong(f"its block has {way}=-1, so there is nobody to do this with")
     source = step.word("srcbuf", "ios"), step.number("srcoff", 0, 1 << 20)
     into = step.word("dstbuf", "ios"), step.number("dstoff", 0, 1 << 20)
     parts = []
     for one in range(step.number("cnt", 1, 1 << 12, 1)):
         here, there = (source[0], source[1] + one), (into[0], into[1] + one)
-        for letter in kind:
-            first = (
-                here if kind == "s" or letter in "ce" else there
-            )  # what came is sent on from where it was put
+        for letter in kind:  # what came is sent on from where it was put
+            first = here if kind == "s" or letter in "ce" else there
             parts.append(BlockPart(letter, first, there, block.send if letter == "s" else block.recv))
-    return parts, waits
+    return parts
 
 
 class _Player:
@@ -233,13 +213,8 @@ class _Player:
     def __init__(
         self, collective: str, gpus: int, total: int, inplace: bool, blocks: list[list[ThreadBlock]]
     ) -> None:
-        self.collective, self.gpus, self.total, self.inplace, self.blocks = (
-            collective,
-            gpus,
-            total,
-            inplace,
-            blocks,
-        )
+        self.collective, self.gpus, self.total = collective, gpus, total
+        self.inplace, self.blocks = inplace, blocks
         self.events: list[tuple[int, Step]] = []
         self.chunk: list[dict[Place, int]] = [self._first(gpu) for gpu in range(gpus)]
         self.slots: list[dict[Place, int]] = [{} for _ in range(gpus)]
@@ -269,22 +244,13 @@ class _Player:
     def _number(self, gpu: int, place: Place, chunk: int) -> int:
         """Our number of a chunk in a place: its own in the output, or where the input is ours already; else scratch."""
         buffer, at = place
-        output = {
-            "all_reduce": chunk,
-            "all_gather": chunk,
-            "reduce_scatter": 0,
-            "all_to_all": chunk // self.gpus,
-        }
-        ends_here = {"reduce_scatter": chunk == gpu, "all_to_all": chunk % self.gpus == gpu}.get(
-            self.collective, True
-        )
+        owner, to = divmod(chunk, self.gpus)
+        ends_here = {"reduce_scatter": chunk == gpu, "all_to_all": to == gpu}.get(self.collective, True)
         if self.inplace:
-            home = buffer != "s" and (
-                self.collective != "all_to_all" or ends_here or chunk // self.gpus == gpu
-            )
-            home = home and (self.collective == "all_to_all" or at == chunk)
+            is_own = ends_here or owner == gpu if self.collective == "all_to_all" else at == chunk
+            home = buffer != "s" and is_own
         elif buffer == "o":
-            home = ends_here and at == output[self.collective]
+            home = ends_here and at == {"reduce_scatter": 0, "all_to_all": owner}.get(self.collective, chunk)
         else:
             home = buffer == "i" and not ends_here and self._first(gpu).get(place) == chunk
         if home:
@@ -299,10 +265,15 @@ class _Player:
                 for block in blocks:
                     while self._advance(gpu, block):
                         moved = True
-            moved = moved or self._send_ahead()
-        stuck = self._stuck()
+            if not moved:
+                moved = True in [self._send_ahead(gpu) for gpu in range(self.gpus)]
+        stuck = [
+            f"block {number} of GPU {gpu} at step {block.at}"
+            for gpu, blocks in enumerate(self.blocks) for number, block in enumerate(blocks) if block.at < len(block.steps)
+        ]  # fmt: skip
         if stuck:
-            raise ScheduleError(f"it stands still: {stuck}")
+            more = f" and {len(stuck) - 8} more" if len(stuck) > 8 else ""
+            raise ScheduleError(f"it stands still: {', '.join(stuck[:8])}{more}")
         return self.events
 
     def _head(self, gpu: int, block: ThreadBlock) -> BlockPart | None:
@@ -322,10 +293,8 @@ class _Player:
         if part is None:
             return block.at > before
         if part.kind == "s":
-            other = next(
-                (one for one in self.blocks[part.peer] if one.recv == gpu and one.channel == block.channel),
-                None,
-            )
+            peers = self.blocks[part.peer]
+            other = next((one for one in peers if (one.recv, one.channel) == (gpu, block.channel)), None)
             if other is None:
                 raise ScheduleError(
                     f"GPU {gpu} sends to GPU {part.peer}, which has no block with recv={gpu} and its channel"
@@ -339,8 +308,7 @@ class _Player:
             coming = self.under_way[part.peer, gpu, block.channel]
             if not coming:
                 return False
-            chunk = coming.popleft()
-            place = self._filled(gpu, part, chunk)
+            place = self._filled(gpu, part, coming.popleft())
             self.events.append((gpu, Receive(part.peer, place, reduce=part.kind == "a")))
             block.done += 1
         else:
@@ -358,21 +326,14 @@ class _Player:
         self.events.append((gpu, Send(part.peer, self._number(gpu, self._place(gpu, part.source), chunk))))
         block.done += 1
 
-    def _send_ahead(self) -> bool:
+    def _send_ahead(self, gpu: int) -> bool:
         """Where all wait for each other, each GPU sends one message before its receiver is there."""
-        sent = False
-        for gpu, blocks in enumerate(self.blocks):
-            for block in blocks:
-                part = self._head(gpu, block)
-                if (
-                    part is not None
-                    and part.kind == "s"
-                    and not self.under_way[gpu, part.peer, block.channel]
-                ):
-                    self._send(gpu, block, part)
-                    sent = True
-                    break
-        return sent
+        for block in self.blocks[gpu]:
+            part = self._head(gpu, block)
+            if part is not None and part.kind == "s" and not self.under_way[gpu, part.peer, block.channel]:
+                self._send(gpu, block, part)
+                return True
+        return False
 
     def _holds(self, gpu: int, place: Place) -> int:
         found = self.chunk[gpu].get(self._place(gpu, place))
@@ -384,18 +345,10 @@ class _Player:
         """Our number of what is written; adding has to find the same chunk there."""
         place = self._place(gpu, part.into)
         if part.kind in "ae" and self.chunk[gpu].get(place) != chunk:
-            raise ScheduleError(
-                f"GPU {gpu} adds chunk {chunk} to {place[0]}[{place[1]}], which holds {self.chunk[gpu].get(place)}"
-            )
+            held = self.chunk[gpu].get(place)
+            raise ScheduleError(f"GPU {gpu} adds chunk {chunk} to {place[0]}[{place[1]}], which holds {held}")
         self.chunk[gpu][place] = chunk
         return self._number(gpu, place, chunk)
-
-    def _stuck(self) -> str:
-        lines = [
-            f"block {number} of GPU {gpu} at step {block.at}"
-            for gpu, blocks in enumerate(self.blocks) for number, block in enumerate(blocks) if block.at < len(block.steps)
-        ]  # fmt: skip
-        return ", ".join(lines[:8]) + (f" and {len(lines) - 8} more" if len(lines) > 8 else "")
 
 
 def _merged(steps: list[Step]) -> list[Step]:
@@ -421,12 +374,12 @@ def write(schedule: Schedule, size: int) -> str:
     writers = [_Writer(schedule, rank, size) for rank in range(size)]
     for rank, one in enumerate(writers):
         for to, messages in one.sent.items():
-            taken = writers[to].taken[rank]
-            for out, into in zip(messages, taken, strict=True):
+            for out, into in zip(messages, writers[to].taken[rank], strict=True):
                 out.into, into.source = into.into, out.source
     head = {
-        "name": schedule.name, "proto": "Simple", "nchannels": 1, "nchunksperloop": schedule.total(size) // max(1, size if schedule.collective == "all_to_all" else 1),
-        "ngpus": size, "coll": names[schedule.collective], "inplace": int(schedule.collective != "all_to_all"),
+        "name": schedule.name, "proto": "Simple", "nchannels": 1, "ngpus": size,
+        "nchunksperloop": schedule.total(size) // (size if schedule.collective == "all_to_all" else 1),
+        "coll": names[schedule.collective], "inplace": int(schedule.collective != "all_to_all"),
     }  # fmt: skip
     lines = [_tag("algo", head), *(line for one in writers for line in one.lines()), "</algo>"]
     return "\n".join(lines) + "\n"
@@ -468,15 +421,16 @@ class _Writer:
             return [self._act(kind, ("local", 0), last, of, into)]
         found = []
         if isinstance(step, Send | Exchange):
-            out = self._places(step.send if isinstance(step, Exchange) else step.chunks)
-            found.append(self._act("s", ("send", int(step.to)), last, out, []))
-            self.sent[int(step.to)].append(found[-1])
+            to, out = int(step.to), self._places(step.send if isinstance(step, Exchange) else step.chunks)
+            found.append(self._act("s", ("send", to), last, out, []))
+            self.sent[to].append(found[-1])
         if isinstance(step, Receive | Exchange):
+            source = int(step.source)
             into = self._places(step.receive if isinstance(step, Exchange) else step.chunks)
             overwritten = [act for act in found if {*act.source} & {*into}]
             kind = "rrc" if step.reduce else "r"
-            found.append(self._act(kind, ("recv", int(step.source)), [*last, *overwritten], [], into))
-            self.taken[int(step.source)].append(found[-1])
+            found.append(self._act(kind, ("recv", source), [*last, *overwritten], [], into))
+            self.taken[source].append(found[-1])
         return found
 
     def _act(
@@ -486,7 +440,7 @@ class _Writer:
         return self.acts[-1]
 
     def _places(self, chunks: Any) -> list[Place]:
-        return [self._place(number) for number in numbered(chunks, self.total)]
+        return [self._place(number) for number in steps_of.numbered(chunks, self.total)]
 
     def _place(self, number: int) -> Place:
         owner, to = divmod(number, self.size)
@@ -514,22 +468,14 @@ class _Writer:
                 link = links[0] if number == 0 else (-1, -1)
                 rows[act.block].append(_row(len(rows[act.block]), act.kind, source, into, count, link))
             ended[id(act)] = act.block, len(rows[act.block]) - 1
-        many = {"all_gather": (1, self.total), "all_to_all": (self.size, self.size)}.get(
-            self.schedule.collective, (self.total, 0)
-        )
+        sizes = {"all_gather": (1, self.total), "all_to_all": (self.size, self.size)}
+        inputs, outputs = sizes.get(self.schedule.collective, (self.total, 0))
         yield _tag(
-            "gpu", {"id": self.rank, "i_chunks": many[0], "o_chunks": many[1], "s_chunks": len(self.scratch)}
+            "gpu", {"id": self.rank, "i_chunks": inputs, "o_chunks": outputs, "s_chunks": len(self.scratch)}
         )
         for number, (way, peer) in enumerate(blocks):
-            yield _tag(
-                "tb",
-                {
-                    "id": number,
-                    "send": peer if way == "send" else -1,
-                    "recv": peer if way == "recv" else -1,
-                    "chan": 0,
-                },
-            )
+            ends = {"send": -1, "recv": -1, way: peer} if way != "local" else {"send": -1, "recv": -1}
+            yield _tag("tb", {"id": number, **ends, "chan": 0})
             yield from (_tag("step", row, "/>") for row in rows[way, peer])
             yield "</tb>"
         yield "</gpu>"

@@ -21,7 +21,7 @@ def page(
     room: Callable[[int], tuple[int | None, int | None]] = lambda rank: (None, None),
     tables: Sequence[step_page.PageTable] = (), notes: Sequence[str] = (),
     marks: Callable[[int], Sequence[tuple[int, str]]] = lambda rank: (),
-) -> step_page.StepPage:  # fmt: skip
+) -> str:  # fmt: skip
     """`room`: how many bytes a rank's device has, and how many were held at the peak. `marks`: the instants that a
     rank's program has named."""
     moving: dict[Key, int] = {}
@@ -33,19 +33,22 @@ def page(
     for role in lines.roles[:MOST_ROLES]:
         line = by_rank[role[0]]
         has, peak = room(line.rank)
-        held = "" if peak is None else f"; {peak / GIB:.1f} GiB at the peak"
-        lanes.append(
-            step_page.LaneOfRole(
-                _name(role) + held, list(_program(line, by_rank, moving)),
-                list(_beside(line, moving)), line.memory, has, list(marks(line.rank)),
-            )
-        )  # fmt: skip
-    path = lines.critical_path
-    chain = [_chain_part(part) for part in path.parts]
+        name = _name(role) + ("" if peak is None else f"; {peak / GIB:.1f} GiB at the peak")
+        program, beside = [*_program(line, by_rank, moving)], [*_beside(line, moving)]
+        lanes.append(step_page.LaneOfRole(name, program, beside, line.memory, has, [*marks(line.rank)]))
+    path, end = lines.critical_path, max(line.end for line in lines.ranks)
     more = len(lines.roles) - len(lanes)
     left_out = [f"{more} more roles are not shown."] if more > 0 else []
-    end = max(line.end for line in lines.ranks)
-    return step_page.StepPage(title, said, end, lanes, chain, words.told(path), tables, [*notes, *left_out])
+    return step_page.html(
+        title,
+        said,
+        end,
+        lanes,
+        [*map(_chain_part, path.parts)],
+        words.told(path),
+        tables,
+        [*notes, *left_out],
+    )
 
 
 def _name(role: Sequence[int]) -> str:
@@ -102,7 +105,7 @@ def _beside(line: RankTimeline, moving: Moving) -> Iterator[step_page.StepSpan]:
             yield step_page.StepSpan(start, span.ended, step_page.HIDDEN, _named(span.name, span.owner))
 
 
-def _chain_part(part: critical_path.PathPart) -> step_page.ChainPart:
+def _chain_part(part: critical_path.PathPart) -> step_page.StepSpan:
     kinds = {critical_path.COMPUTING: step_page.COMPUTING, critical_path.OTHER: step_page.WAITING}
     at = f"on rank {part.rank}, for {in_words(part.picos)}"
     if part.kind == critical_path.MESSAGE:
@@ -111,4 +114,4 @@ def _chain_part(part: critical_path.PathPart) -> step_page.ChainPart:
         text = f"{part.name} in {part.owner} {at}" if part.owner else f"{part.name} {at}"
     else:
         text = f"{_named(part.name or 'nothing that was noted', part.owner)}, whose last rank is {part.rank}"
-    return step_page.ChainPart(part.start, part.end, kinds.get(part.kind, step_page.EXPOSED), text)
+    return step_page.StepSpan(part.start, part.end, kinds.get(part.kind, step_page.EXPOSED), text)

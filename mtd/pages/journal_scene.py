@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -50,20 +51,14 @@ def scene_of(journal: Journal) -> Scene:
 def _operations(journal: Journal, start: int, end: int, numbers: dict[int, int]) -> list[LaneSpan]:
     found = []
     for begin, over in journal.operations:
-        until = end if over is None else over.until
-        error = "" if over is None else over.error
+        until, error = (end, "it never ended") if over is None else (over.until, over.error)
         said = f"{begin.name} on rank {begin.rank}{begin.where}"
-        if begin.algorithm:
-            said += f", by {begin.algorithm}"
-        if over is None:
-            said += ": it never ended"
-        found.append(
-            LaneSpan(
-                begin.rank, begin.at - start, until - start, OPERATION, begin.operation,
-                begin.group, said + (f": {error}" if error else ""), begin.beside,
-                bool(error) or over is None, numbers[id(begin)],
-            )
+        said += f", by {begin.algorithm}" if begin.algorithm else ""
+        span = LaneSpan(
+            begin.rank, begin.at - start, until - start, OPERATION, begin.operation, begin.group,
+            f"{said}: {error}" if error else said, begin.beside, bool(error), numbers[id(begin)],
         )  # fmt: skip
+        found.append(span)
     return found
 
 
@@ -75,31 +70,28 @@ def _others(journal: Journal, start: int) -> list[LaneSpan]:
     for event in journal.events:
         key = event.rank, event.group, event.sequence
         if event.what == "compute":
-            found.append(_span(event, COMPUTE, event.at - start, event.until - start))
+            found.append(_span(event, COMPUTE, event.at, event.until))
+        elif event.what == "wait" and event.peer < 0 <= event.sequence:
+            found.append(_span(event, WAIT, event.at, event.until))
         elif event.what == "wait":
-            if event.peer < 0 <= event.sequence:
-                found.append(_span(event, WAIT, event.at - start, event.until - start))
-            else:
-                waits[key] = event
+            waits[key] = event
         elif key in waits:  # a wait was for the event that follows it
             wait = waits.pop(key)
-            if event.what != "receive":
-                found.append(_span(wait, WAIT, wait.at - start, wait.until - start))
-                continue
-            left = min(max(departed.get(event.message, wait.until), wait.at), wait.until)
-            found.append(_span(wait, WAIT, wait.at - start, left - start))
-            arriving = _span(wait, TRANSFER, left - start, wait.until - start)
-            found.append(arriving._replace(failed=bool(event.error)))
-    found += [_span(wait, WAIT, wait.at - start, wait.until - start) for wait in waits.values()]
-    return [span for span in found if span.end > span.start or span.failed]
+            came = departed.get(event.message, wait.until) if event.what == "receive" else wait.until
+            left = min(max(came, wait.at), wait.until)
+            found.append(_span(wait, WAIT, wait.at, left))
+            if event.what == "receive":
+                arriving = _span(wait, TRANSFER, left, wait.until)
+                found.append(arriving._replace(text=f"{wait}: it is on its way", failed=bool(event.error)))
+    found += [_span(wait, WAIT, wait.at, wait.until) for wait in waits.values()]
+    shifted = [span._replace(start=span.start - start, end=span.end - start) for span in found]
+    return [span for span in shifted if span.end > span.start or span.failed]
 
 
 def _span(event: Event, kind: str, start: int, end: int) -> LaneSpan:
-    text = str(event)
-    if kind == TRANSFER:
-        text += ": it is on its way"
+    failed = bool(event.error)
     return LaneSpan(
-        event.rank, start, end, kind, event.operation, event.group, text, event.beside, bool(event.error)
+        event.rank, start, end, kind, event.operation, event.group, str(event), event.beside, failed
     )
 
 
@@ -124,18 +116,13 @@ def _memory(journal: Journal, start: int) -> tuple[dict[int, list[tuple[int, int
         return changes, "bytes on the rank's device"
     for message in journal.messages:
         receive = message.receive
-        if receive is not None and message.send.nbytes and receive.until > message.arrived:
-            own = changes.setdefault(receive.rank, [])
-            own += [
-                (message.arrived - start, message.send.nbytes),
-                (receive.until - start, -message.send.nbytes),
-            ]
+        nbytes = message.send.nbytes
+        if receive is not None and nbytes and receive.until > message.arrived:
+            come, taken = (message.arrived - start, nbytes), (receive.until - start, -nbytes)
+            changes.setdefault(receive.rank, []).extend((come, taken))
     return {rank: _added_up(own) for rank, own in changes.items()}, "bytes that had come and nobody had taken"
 
 
 def _added_up(changes: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    total, found = 0, []
-    for at, change in sorted(changes):
-        total += change
-        found.append((at, total))
-    return found
+    ordered = sorted(changes)
+    return [*zip((at for at, _ in ordered), accumulate(change for _, change in ordered), strict=True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
+from itertools import permutations
 from typing import Any, NamedTuple
 
 from transports.quantities import in_words
@@ -27,11 +28,9 @@ def link_rows(topology: Topology, size: int) -> list[LinkRow]:
     if size > MOST:
         raise ValueError(f"a table of links is for {MOST} ranks at most, not {size}")
     routes: defaultdict[tuple[str, Link], Counter[Any]] = defaultdict(Counter)
-    for src in range(size):
-        for dst in range(size):
-            if src != dst:
-                for port, link in topology.route(src, dst).links():
-                    routes[_kind(port), link][port] += 1
+    for src, dst in permutations(range(size), 2):
+        for port, link in topology.route(src, dst).links():
+            routes[_kind(port), link][port] += 1
     return [
         LinkRow(kind, len(found), link, min(found.values()), max(found.values()))
         for (kind, link), found in routes.items()

@@ -40,8 +40,7 @@ def save_page(report: Report[Any], path: str | PathLike[str], title: str) -> Non
         return [(at, name) for name, at in report.ranks[rank].marks]
 
     said = f"{title or 'A run'}: {len(report.ranks)} ranks, {in_words(report.time)}"
-    page = drawing.page(report.timelines, said, sentences(report), room, marks=marks)
-    whole_files.write(path, page.html())
+    whole_files.write(path, drawing.page(report.timelines, said, sentences(report), room, marks=marks))
 
 
 def sentences(report: Report[Any]) -> list[str]:

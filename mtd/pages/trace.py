@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Final
 
 from minitorch_dist.pictures.scene import LaneSpan, Scene
@@ -24,30 +24,19 @@ WORKER: Final = 100_000  # what is added to a rank for what it does beside
 def draw(scene: Scene, per_node: int | None = None, most: int = MOST) -> str:
     """The trace as JSON; with `per_node` ranks to a node, else all in one."""
     scene = scene.first_lanes(MOST_LANES)
-    wanted = 0
-    kept: list[dict[str, Any]] = []
-    for event in _events(scene, per_node or max(len(scene.lanes), 1)):
-        wanted += 1
-        if len(kept) < most:
-            kept.append(event)
-    stated: dict[str, Any] = {
-        "title": scene.title, "cap": most, "events": wanted, "left out": wanted - len(kept),
-    }  # fmt: skip
-    if scene.note:
-        stated["note"] = scene.note
-    return json.dumps(
-        {"displayTimeUnit": "ns", "otherData": stated, "traceEvents": kept},
-        ensure_ascii=False, separators=(",", ":"),
-    )  # fmt: skip
+    events = [*_events(scene, per_node or max(len(scene.lanes), 1))]
+    kept = events[:most]
+    stated = {"title": scene.title, "cap": most, "events": len(events), "left out": len(events) - len(kept)}
+    stated |= {"note": scene.note} if scene.note else {}
+    whole = {"displayTimeUnit": "ns", "otherData": stated, "traceEvents": kept}
+    return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def _events(scene: Scene, per_node: int) -> Iterator[dict[str, Any]]:
     """Names first, then by time, so that a cap leaves out the end and not a kind."""
     yield from _names(scene, per_node)
-    timed = [
-        *(_span(span, per_node) for span in scene.spans),
-        *_messages(scene, per_node), *_counters(scene, per_node),
-    ]  # fmt: skip
+    spans = [_span(span, per_node) for span in scene.spans]
+    timed = [*spans, *_messages(scene, per_node), *_counters(scene, per_node)]
     yield from sorted(timed, key=lambda event: event["ts"])
 
 
@@ -91,16 +80,12 @@ def _counters(scene: Scene, per_node: int) -> Iterator[dict[str, Any]]:
         change for arrow in scene.arrows if arrow.nbytes
         for change in ((arrow.departed, arrow.nbytes), (arrow.arrived, -arrow.nbytes))
     )  # fmt: skip
-    total = 0
-    for at, change in changes:
-        total += change
-        yield {
-            "ph": "C", "name": "bytes on their way", "pid": 0, "ts": at / PER_MICROSECOND,
-            "args": {"bytes": total},
-        }  # fmt: skip
+    for (at, _), total in zip(changes, accumulate(change for _, change in changes), strict=True):
+        yield _counter("bytes on their way", 0, at, total)
     for lane, samples in scene.memory.items():
         for at, held in islice(samples, MOST):
-            yield {
-                "ph": "C", "name": f"{scene.lanes[lane]}: {scene.memory_is}",
-                "pid": lane // per_node, "ts": at / PER_MICROSECOND, "args": {"bytes": held},
-            }  # fmt: skip
+            yield _counter(f"{scene.lanes[lane]}: {scene.memory_is}", lane // per_node, at, held)
+
+
+def _counter(name: str, pid: int, at: int, nbytes: int) -> dict[str, Any]:
+    return {"ph": "C", "name": name, "pid": pid, "ts": at / PER_MICROSECOND, "args": {"bytes": nbytes}}

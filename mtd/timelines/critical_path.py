@@ -14,8 +14,10 @@ number.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -62,11 +64,10 @@ class CriticalPath:
 
     def shares(self) -> dict[str, int]:
         """Picoseconds by kind, and for collectives by name."""
-        found: dict[str, int] = {}
+        found = Counter[str]()
         for part in self.parts:
-            name = part.name if part.kind == COLLECTIVE else part.kind
-            found[name] = found.get(name, 0) + part.picos
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            found[part.name if part.kind == COLLECTIVE else part.kind] += part.picos
+        return dict(found.most_common())
 
 
 class _Walk:
@@ -74,7 +75,7 @@ class _Walk:
 
     def __init__(self, lines: Sequence[RankTimeline]) -> None:
         self.lines = {line.rank: line for line in lines}
-        self._notes: dict[int, _Notes] = {}
+        self._notes_of = cache(lambda rank: _Notes(self.lines[rank]))
         self._members: dict[Key, list[_Member]] = {}
         self._before: dict[int, dict[Key, Key]] = {}  # what was issued before, on one group
         for line in lines:
@@ -155,14 +156,8 @@ class _Walk:
 
     def _departed(self, key: Key) -> int | None:
         """When the sender handed a message over; None where nobody noted it."""
-        sender = self.lines.get(key[0])
-        sent = None if sender is None else sender.sent.get(key)
+        sent = self.lines[key[0]].sent.get(key) if key[0] in self.lines else None
         return None if sent is None else sent.departed
-
-    def _notes_of(self, rank: int) -> _Notes:
-        if rank not in self._notes:
-            self._notes[rank] = _Notes(self.lines[rank])
-        return self._notes[rank]
 
 
 class _Member(NamedTuple):
@@ -204,10 +199,9 @@ class _Notes:
         return self._instants[place - 1] if place else 0
 
 
-def by_owner(parts: Iterable[PathPart]) -> dict[tuple[str, str], int]:
-    """Picoseconds by name and owner, the longest first."""
-    found: dict[tuple[str, str], int] = {}
+def by_owner(parts: Iterable[PathPart]) -> Counter[tuple[str, str]]:
+    """Picoseconds by name and owner."""
+    found = Counter[tuple[str, str]]()
     for part in parts:
-        key = part.name, part.owner
-        found[key] = found.get(key, 0) + part.picos
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+        found[part.name, part.owner] += part.picos
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -28,13 +29,9 @@ def told(path: critical_path.CriticalPath) -> list[str]:
     for part in path.parts:
         kinds.setdefault(_kind(part), []).append(part)
     ordered = sorted(kinds.items(), key=lambda item: -_sum(item[1]))
-    small = 0
-    for number, ((kind, _), parts) in enumerate(ordered):
-        share = _sum(parts) / whole
-        if share < SMALLEST or number >= MOST:
-            small += _sum(parts)
-        else:
-            found.append(_sentence(kind, parts, whole))
+    large = [(kind, parts) for (kind, _), parts in ordered[:MOST] if _sum(parts) >= SMALLEST * whole]
+    found += [_sentence(kind, parts, whole) for kind, parts in large]
+    small = whole - sum(_sum(parts) for _, parts in large)
     if small:
         found.append(f"{small / whole:.1%} is all else.")
     return found
@@ -51,30 +48,24 @@ def _sentence(kind: str, parts: Sequence[critical_path.PathPart], whole: int) ->
     share = f"{_sum(parts) / whole:.0%} of it is"
     if kind == critical_path.OTHER:
         return f"{share} nothing that was noted: ranks sleep, or begin."
+    if kind == critical_path.COMPUTING:
+        return f"{share} computing: {_places(parts, whole)}."
+    owners = critical_path.by_owner(parts)
+    (name, owner), longest = owners.most_common(1)[0]
     if kind == critical_path.MESSAGE:
-        (_, owner), longest = next(iter(critical_path.by_owner(parts).items()))
         return f"{share} {len(parts)} messages that nothing hides, most from {owner} ({longest / whole:.1%})."
-    if kind == critical_path.COLLECTIVE:
-        (name, owner), longest = next(iter(critical_path.by_owner(parts).items()))
-        owners = {part.owner for part in parts}
-        if len(owners) == 1:
-            of = f" of {owner}" if owner else ""
-            return f"{share} {name}{of} that nothing hides ({len(parts)} calls)."
-        many = (
-            f"{len(owners)} of them, the longest that of {owner or 'the program'} with {longest / whole:.1%}"
-        )
-        return f"{share} {name} that nothing hides: {many}."
-    return f"{share} computing: {_places(parts, whole)}."
+    if len(owners) == 1:
+        return f"{share} {name}{f' of {owner}' if owner else ''} that nothing hides ({len(parts)} calls)."
+    many = f"{len(owners)} of them, the longest that of {owner or 'the program'} with {longest / whole:.1%}"
+    return f"{share} {name} that nothing hides: {many}."
 
 
 def _places(parts: Sequence[critical_path.PathPart], whole: int) -> str:
     """Modules whose names differ in numbers only are listed together: `Model.layers.*.attention`."""
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for part in parts:
-        place = _NUMBER.sub("*", part.owner) or part.name
-        found[place] = found.get(place, 0) + part.picos
-    largest = sorted(found.items(), key=lambda item: -item[1])[:4]
-    return ", ".join(f"{place} {picos / whole:.0%}" for place, picos in largest)
+        found[_NUMBER.sub("*", part.owner) or part.name] += part.picos
+    return ", ".join(f"{place} {picos / whole:.0%}" for place, picos in found.most_common(4))
 
 
 def _sum(parts: Sequence[critical_path.PathPart]) -> int:

@@ -8,8 +8,9 @@ attribute of their own beside them, so that what we write is what we read.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import chain
 from os import PathLike
@@ -34,6 +35,10 @@ class NodeKind(IntEnum):
     COLLECTIVE = 7
 
 
+FIELDS: Final = {  # of protobuf, for what an attribute holds: an int64, a uint64, a bool
+    **dict.fromkeys(("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag"), 9),
+    **dict.fromkeys(("start_picos", "duration_picos"), 13), "is_cpu_op": 27,
+}  # fmt: skip
 COLLECTIVES: Final = (
     "all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all",
     "reduce_scatter", "reduce_scatter_block", "barrier",
@@ -97,23 +102,20 @@ def encoded(rank: int, nodes: Sequence[TraceNode]) -> bytes:
 
 
 def _node(rank: int, node: TraceNode) -> bytes:
+    whole = node.start // PER_MICROSECOND, node.duration // PER_MICROSECOND
     parts = [
         number_field(1, node.number), bytes_field(2, node.name), number_field(3, node.kind),
-        packed_field(5, node.after), number_field(6, node.start // PER_MICROSECOND),
-        number_field(7, node.duration // PER_MICROSECOND),
-        _bool("is_cpu_op", False), _uint("start_picos", node.start), _uint("duration_picos", node.duration),
+        packed_field(5, node.after), *map(number_field, (6, 7), whole),
     ]  # fmt: skip
+    numbers = {"is_cpu_op": 0, "start_picos": node.start, "duration_picos": node.duration}
     if node.kind == NodeKind.COLLECTIVE:
-        parts += [
-            _int("comm_type", COLLECTIVES.index(node.collective)), _int("comm_size", node.nbytes),
-            _uints("pg_ranks", node.group),
-        ]  # fmt: skip
+        numbers |= {"comm_type": COLLECTIVES.index(node.collective), "comm_size": node.nbytes}
     elif node.kind in (NodeKind.SEND, NodeKind.RECEIVE):
-        ends = (rank, node.peer) if node.kind == NodeKind.SEND else (node.peer, rank)
-        parts += [
-            _int("comm_size", node.nbytes), _int("comm_src", ends[0]), _int("comm_dst", ends[1]),
-            _int("comm_tag", node.tag),
-        ]  # fmt: skip
+        source, to = (rank, node.peer) if node.kind == NodeKind.SEND else (node.peer, rank)
+        numbers |= {"comm_size": node.nbytes, "comm_src": source, "comm_dst": to, "comm_tag": node.tag}
+    parts += [_attribute(name, number_field(FIELDS[name], value)) for name, value in numbers.items()]
+    if node.kind == NodeKind.COLLECTIVE:
+        parts.append(_attribute("pg_ranks", bytes_field(14, packed_field(1, node.group))))
     return b"".join(parts)
 
 
@@ -121,58 +123,42 @@ def _attribute(name: str, value: bytes) -> bytes:
     return bytes_field(10, bytes_field(1, name) + value)
 
 
-def _int(name: str, value: int) -> bytes:
-    return _attribute(name, number_field(9, value))
-
-
-def _uint(name: str, value: int) -> bytes:
-    return _attribute(name, number_field(13, value))
-
-
-def _uints(name: str, values: Sequence[int]) -> bytes:
-    return _attribute(name, bytes_field(14, packed_field(1, values)))
-
-
-def _bool(name: str, value: bool) -> bytes:
-    return _attribute(name, number_field(27, value))
-
-
 # ------------------------------------------------------------------------------------------ reading
 
 
 def decoded(data: bytes) -> list[TraceNode]:
     """The nodes of one rank's file, checked: numbers are their own, and each comes after what it names."""
-    at, found, is_first = 0, [], True
+    if not data:
+        raise TraceError("the file is empty")
+    _, *messages = _messages(data)  # the first one tells of the whole
+    found = [*map(_read_node, messages)]
+    numbers = {node.number for node in found}
+    if len(numbers) != len(found):
+        raise TraceError("two nodes have one number")
+    for node in found:
+        unknown = [each for each in node.after if each not in numbers]
+        if unknown:
+            raise TraceError(
+                f"node {node.number} ({node.name}) is after node {unknown[0]}, which is not there"
+            )
+    return found
+
+
+def _messages(data: bytes) -> list[bytes]:
+    at, found = 0, []
     while at < len(data):
         length, at = protobuf.read_varint(data, at)
         if at + length > len(data):
             raise TraceError(
                 f"a message of {length} bytes begins at byte {at}, but {len(data) - at} are left"
             )
-        if not is_first:  # the first one tells of the whole
-            found.append(_read_node(data[at : at + length]))
-        at, is_first = at + length, False
-    if is_first:
-        raise TraceError("the file is empty")
-    _check(found)
+        found.append(data[at : at + length])
+        at += length
     return found
 
 
-def _check(nodes: Sequence[TraceNode]) -> None:
-    numbers = {node.number for node in nodes}
-    if len(numbers) != len(nodes):
-        raise TraceError("two nodes have one number")
-    for node in nodes:
-        unknown = [each for each in node.after if each not in numbers]
-        if unknown:
-            raise TraceError(
-                f"node {node.number} ({node.name}) is after node {unknown[0]}, which is not there"
-            )
-
-
 def _read_node(data: bytes) -> TraceNode:
-    number, name, kind, micros, start_micros = 0, "", 0, 0, 0
-    after: list[int] = []
+    name, after, numbers = "", list[int](), Counter[int]()  # by field
     attributes: dict[str, int | tuple[int, ...]] = {}
     for field, value in protobuf.fields(data):
         if field in (4, 5):
@@ -182,10 +168,8 @@ def _read_node(data: bytes) -> TraceNode:
         elif field == 2:
             name = protobuf.text(value)
         elif isinstance(value, int):
-            number = value if field == 1 else number
-            kind = value if field == 3 else kind
-            start_micros = value if field == 6 else start_micros
-            micros = value if field == 7 else micros
+            numbers[field] = value
+    number, kind, start, duration = (numbers[field] for field in (1, 3, 6, 7))
 
     def whole(word: str, otherwise: int = 0, least: int = 0) -> int:
         found = attributes.get(word, otherwise)
@@ -194,23 +178,18 @@ def _read_node(data: bytes) -> TraceNode:
         return found
 
     known = NodeKind(kind) if kind in set(NodeKind) else NodeKind.COMPUTE
-    collective: str = ""
-    group: tuple[int, ...] = ()
+    found = TraceNode(
+        number, name, known, tuple(dict.fromkeys(after)), whole("start_picos", start * PER_MICROSECOND),
+        whole("duration_picos", duration * PER_MICROSECOND), nbytes=whole("comm_size"), tag=whole("comm_tag"),
+    )  # fmt: skip
     if known == NodeKind.COLLECTIVE:
-        place = whole("comm_type", -1)
+        place, ranks = whole("comm_type", -1), attributes.get("pg_ranks", ())
         if place >= len(COLLECTIVES):
             raise TraceError(f"node {number} ({name}): there is no collective with number {place}")
-        collective = COLLECTIVES[place]
-        ranks = attributes.get("pg_ranks", ())
-        group = ranks if isinstance(ranks, tuple) else ()
-    peer = -1
+        return replace(found, collective=COLLECTIVES[place], group=ranks if isinstance(ranks, tuple) else ())
     if known in (NodeKind.SEND, NodeKind.RECEIVE):
-        peer = whole("comm_dst" if known == NodeKind.SEND else "comm_src", -1)
-    return TraceNode(
-        number, name, known, tuple(dict.fromkeys(after)), whole("start_picos", start_micros * PER_MICROSECOND),
-        whole("duration_picos", micros * PER_MICROSECOND), collective, whole("comm_size"), group, peer,
-        whole("comm_tag"),
-    )  # fmt: skip
+        return replace(found, peer=whole("comm_dst" if known == NodeKind.SEND else "comm_src", -1))
+    return found
 
 
 def _read_attribute(data: bytes, into: dict[str, int | tuple[int, ...]]) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 import minitorch_dist as torch
-from minitorch_dist import Tensor, distributed as dist
+from minitorch_dist import distributed as dist
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import program_calls
@@ -37,50 +38,46 @@ def run_trace(ranks: Sequence[Sequence[TraceNode]], **options: Any) -> Report[An
 
 def in_order(nodes: Sequence[TraceNode]) -> list[TraceNode]:
     """Each after what it names; else as they stand. TraceError for a circle."""
-    known = {node.number: node for node in nodes}
-    left = {node.number: len([n for n in node.after if n in known]) for node in nodes}
-    following: dict[int, list[int]] = {}
-    for node in nodes:
-        for number in node.after:
-            following.setdefault(number, []).append(node.number)
-    found: list[TraceNode] = []
     place = {node.number: number for number, node in enumerate(nodes)}
-    ready = [place[number] for number, count in left.items() if not count]
+    graph = TopologicalSorter(
+        {place[n.number]: [place[one] for one in n.after if one in place] for n in nodes}
+    )
+    try:
+        graph.prepare()
+    except CycleError as error:
+        stuck = nodes[error.args[1][0]]
+        raise TraceError(f"node {stuck.number} ({stuck.name}) comes after itself") from None
+    found, ready = list[TraceNode](), [*graph.get_ready()]
     heapq.heapify(ready)
     while ready:
-        node = nodes[heapq.heappop(ready)]
-        found.append(node)
-        for number in following.get(node.number, ()):
-            left[number] -= 1
-            if not left[number]:
-                heapq.heappush(ready, place[number])
-    if len(found) < len(nodes):
-        stuck = next(known[number] for number, count in left.items() if count)
-        raise TraceError(f"node {stuck.number} ({stuck.name}) comes after itself")
+        found.append(nodes[first := heapq.heappop(ready)])
+        graph.done(first)
+        for each in graph.get_ready():
+            heapq.heappush(ready, each)
     return found
 
 
 def _groups(ranks: Sequence[Sequence[TraceNode]]) -> list[tuple[int, ...]]:
     """All groups that are named, checked."""
-    size = len(ranks)
-    found: dict[tuple[int, ...], None] = {}
+    found: set[tuple[int, ...]] = set()
     for rank, nodes in enumerate(ranks):
         for node in nodes:
-            if node.kind != NodeKind.COLLECTIVE or not node.group:
-                if node.kind in (NodeKind.SEND, NodeKind.RECEIVE) and not 0 <= node.peer < size:
-                    raise TraceError(
-                        f"rank {rank}, node {node.number} ({node.name}): there is no rank {node.peer} of {size}"
-                    )
-                continue
-            if rank not in node.group or not all(0 <= each < size for each in node.group):
-                raise TraceError(
-                    f"rank {rank}, node {node.number} ({node.name}): its group {node.group[:8]} is not one of "
-                    f"{size} ranks with rank {rank} in it"
-                )
-            if len(set(node.group)) < len(node.group):
-                raise TraceError(f"rank {rank}, node {node.number}: its group names a rank twice")
-            found[node.group] = None
+            wrong = _wrong(node, rank, len(ranks))
+            if wrong:
+                raise TraceError(f"rank {rank}, node {node.number} ({node.name}): {wrong}")
+            found |= {node.group} if node.kind == NodeKind.COLLECTIVE and node.group else set()
     return sorted(found)
+
+
+def _wrong(node: TraceNode, rank: int, size: int) -> str:
+    """The reason why a node names ranks that it cannot mean; nothing if there is none."""
+    if node.kind in (NodeKind.SEND, NodeKind.RECEIVE) and not 0 <= node.peer < size:
+        return f"there is no rank {node.peer} of {size}"
+    if node.kind != NodeKind.COLLECTIVE or not node.group:
+        return ""
+    if rank not in node.group or not all(0 <= each < size for each in node.group):
+        return f"its group {node.group[:8]} is not one of {size} ranks with rank {rank} in it"
+    return "its group names a rank twice" if len(set(node.group)) < len(node.group) else ""
 
 
 def _rank(ranks: Sequence[Sequence[TraceNode]], groups: Sequence[tuple[int, ...]]) -> None:
@@ -112,11 +109,8 @@ def _named(node: TraceNode) -> Iterator[None]:
 
 
 def _do(
-    node: TraceNode,
-    works: dict[int, Work | None],
-    groups: dict[tuple[int, ...], ProcessGroup | None],
-    world: int,
-) -> None:
+    node: TraceNode, works: dict[int, Work | None], groups: dict[tuple[int, ...], ProcessGroup | None], world: int
+) -> None:  # fmt: skip
     """Begin it, once what it comes after is over."""
     for number in node.after:
         work = works.pop(number, None)
@@ -151,13 +145,9 @@ def _begun(node: TraceNode, group: ProcessGroup | None, size: int) -> Any:
     if name in ("broadcast", "reduce"):
         return getattr(dist, name)(x, first, **beside)
     if name in ("gather", "scatter"):
-        return _rooted(name, x, first, size, beside)
+        parts = [torch.empty_like(x) for _ in range(size)] if dist.get_rank() == first else None
+        return getattr(dist, name)(x, parts, first, **beside)
     return dist.all_reduce(x, **beside)
-
-
-def _rooted(name: str, x: Tensor, root: int, size: int, beside: dict[str, Any]) -> Any:
-    parts = [torch.empty_like(x) for _ in range(size)] if dist.get_rank() == root else None
-    return getattr(dist, name)(x, parts, root, **beside)
 
 
 def _bytes(count: int) -> Any:

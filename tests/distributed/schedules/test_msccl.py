@@ -119,7 +119,7 @@ RIGHT = all_pairs(3)
         (RIGHT.replace('recv="0"', 'recv="2"', 1), "GPU 0 sends to GPU 1, which has no block with recv=0"),
         (RIGHT.replace('depid="1" deps="1"', 'depid="1" deps="9"', 1), "it waits for step 9 of block 1, which is not there"),
         (RIGHT.replace('depid="1" deps="1"', 'depid="7" deps="1"', 1), "depid of <step> is '7'"),
-        (RIGHT.replace('tb id="1"', 'tb id="0"', 1), "two blocks with the id 0"),
+        (RIGHT.replace('tb id="1"', 'tb id="0"', 1), "only 1 of its 2 blocks have an id of their own"),
         (RIGHT.replace('type="re" srcbuf="s" srcoff="1"', 'type="re" srcbuf="s" srcoff="6"', 1), "takes from s[6], which was never filled"),
         (RIGHT.replace('type="s"', 'type="r"', 1), "it stands still: block"),
         ('<?xml version="1.0" encoding="none"?>' + RIGHT, "it is no XML"),
