@@ -101,7 +101,7 @@ def compare(
 
 def fastest(topology: Topology, size: int, adding: int = 0) -> Links:
     """Equal links, none slower than any of these: for bounds, that hold whatever the placement."""
-    link = getattr(topology, "fastest", None)  # see `topologies`
+    link = getattr(topology, "fastest", getattr(topology, "link", None))  # see `topologies`
     if link is not None and size > 1:
         beta = link.per_byte.numerator // link.per_byte.denominator
         return Links(link.latency, beta, adding, link.wire)

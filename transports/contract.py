@@ -35,6 +35,7 @@ from typing import Any, ClassVar, Literal, Protocol
 from transports.board import Board
 from transports.clock import SYSTEM, Clock
 from transports.costs import MessageCosts
+from transports.errors import PeerLost, TransportClosed
 from transports.frames import MAX_HEADER, MAX_PAYLOAD, Buffer, flat
 
 __all__ = ["MAX_HEADER", "MAX_PAYLOAD", "Buffer", "flat"]  # a message as bytes (see `frames`)
@@ -205,3 +206,30 @@ class Transport(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} rank {self.rank} of {self.world_size}>"
+
+
+class WireTransport(Transport):
+    """A transport that keeps its state, the peers that it has lost, and a count of its deliveries."""
+
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
+        super().__init__(rank, world_size, address, clock)
+        self._state: Literal["not connected", "open", "closed"] = "not connected"
+        self._lost: dict[int, PeerLost] = {}
+        self._deliveries = self._reported = 0  # only the thread that delivers counts them
+
+    def _demand_open(self) -> None:
+        if self._state != "open":
+            raise TransportClosed(f"the {self.scheme} transport of rank {self.rank} is {self._state}")
+
+    def _no_rank(self, dst: int) -> ValueError:
+        return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+
+    def _report(self) -> bool:
+        """The result of `progress`: whether anything was delivered since the last report."""
+        found, self._reported = self._deliveries > self._reported, self._deliveries
+        return found
+
+    def __repr__(self) -> str:
+        lost = f", lost {sorted(self._lost)}" if self._lost else ""
+        told = f"{super().__repr__()[:-1]}, {self._state}, {self._deliveries} deliveries"
+        return f"{told}{lost}>"

@@ -17,11 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
 
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Transport
-from transports.errors import TransportClosed
+from transports.contract import WireTransport
 
 SLICE = 1.0  # seconds between two looks of who waits
 
@@ -99,14 +97,12 @@ class Turn:
         return f"<Turn, {'free' if self.token else 'taken'}, {self._waiting} waiting>"
 
 
-class DrivenTransport(Transport):
+class DrivenTransport(WireTransport):
     """A transport whose threads take turns as its driver. Only the driver changes `_deliveries`."""
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
-        self._state: Literal["not connected", "open", "closed"] = "not connected"
         self._turn = Turn(clock)  # to drive
-        self._deliveries = self._reported = 0
 
     def _wait_beside(self, timeout: float | None, seen: int, done: Callable[[], bool] | None) -> bool:
         """Another thread drives: wait for our turn (True), or for something to be delivered."""
@@ -115,14 +111,6 @@ class DrivenTransport(Transport):
             return self._state != "open" or self._deliveries != seen or (done is not None and done())
 
         is_ours = self._turn.take(self.clock.deadline(timeout), unless)
-        if not is_ours and self._state != "open":
-            raise self._not_open()
+        if not is_ours:
+            self._demand_open()
         return is_ours
-
-    def _report(self) -> bool:
-        """The result of `progress`: whether anything was delivered since the last report."""
-        found, self._reported = self._deliveries > self._reported, self._deliveries
-        return found
-
-    def _not_open(self) -> TransportClosed:
-        return TransportClosed(f"the {self.scheme} transport of rank {self.rank} is {self._state}")

@@ -60,12 +60,11 @@ class FileTransport(PolledTransport):
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         key = job_key("file transport") if self._key is None else self._key
         self._inbox = inbox
-        setup_state = setup.Setup(
-            self.rank, self.world_size, self.address, self._place, key, store, self.clock,
-            self.clock.deadline(timeout), job.world_name(self.world_size),
-        )  # fmt: skip
+        deadline, name = self.clock.deadline(timeout), job.world_name(self.world_size)
         try:
-            self._held = setup.settle(setup_state, self._enter)
+            self._held = setup.Setup(
+                self.rank, self.world_size, self.address, self._place, key, store, self.clock, deadline, name
+            ).settle(self._enter)
         except BaseException:
             if self._outlets:
                 self._medium.close()
@@ -84,24 +83,22 @@ class FileTransport(PolledTransport):
             self._polls, self._yields = 0, 0 if is_far else YIELDS // 4
             self._nap = 10 * LONGEST_NAP if is_far else LONGEST_NAP
         else:
-            rings = Rings(held, self.rank, self._place.board)
-            self._medium, self._board = rings, rings.board
-            if rings.board is not None:
-                rings.board.agree(self.uses_board)
+            self._medium = self._rings = rings = Rings(held, self.rank, self._place.board)
             has_cores = self.world_size <= (cores or 1)
+            looks = BOARD_LOOKS if has_cores else BOARD_LOOKS // 40
             self._polls = POLLS if has_cores else POLLS // 10
-            if rings.board is not None:
-                rings.board.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, BOARD_YIELDS)
+            rings.spin.set(looks, YIELDS // 10)
+            if (board := rings.board) is not None:
+                self._board = board
+                board.agree(self.uses_board)
+                board.spin.set(looks, BOARD_YIELDS)
                 if not has_cores:  # the more a rank does while it has one, the fewer turns it takes
-                    rings.board.ahead = SLOTS - 1
-            rings.spin.set(BOARD_LOOKS if has_cores else BOARD_LOOKS // 40, YIELDS // 10)
-            self._rings = rings
+                    board.ahead = SLOTS - 1
         if self._watch.has_neighbours():  # a thread that spins would keep the others from running
             self._polls = self._yields = 0
-            if self._board is not None:
-                self._board.spin.set(0, 0)
-            if self._rings is not None:
-                self._rings.spin.set(0, 0)
+            for memory in (self._board, self._rings):
+                if memory is not None:
+                    memory.spin.set(0, 0)
         self._outlets, self._inlets = self._medium.outlets, tuple(self._medium.inlets)
 
     def _beat(self) -> None:
@@ -131,17 +128,14 @@ class FileTransport(PolledTransport):
 
     def watch(self, timeout: float | None, done: Callable[[], bool]) -> None:
         """Look, deliver what comes, yield, sleep: until `done` says yes."""
-        deadline, pause = (
-            self.clock.deadline(timeout),
-            Backoff(self._polls, self._yields, self._nap, self._yielding),
-        )
+        deadline = self.clock.deadline(timeout)
+        pause = Backoff(self._polls, self._yields, self._nap, self._yielding)
         while not done() and not deadline.is_over():
             if self._make_way():
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            if self._state != "open":
-                raise self._not_open()
+            self._demand_open()
 
     def _deaths(self) -> Mapping[int, str]:
         peers = [inlet.src for inlet in self._inlets if inlet.src != self.rank]

@@ -84,13 +84,9 @@ class MpiTransport(PolledTransport):
                 f"start them with mpirun -n {self.world_size} python …"
             )
         tag = 2 * secrets.randbelow(int(world.Get_attr(MPI.TAG_UB) or 32767) // 2)  # rank 0's is everybody's
-        card = f"{world.rank} {tag} {os.getpid()}"
-        cards = [
-            words.decode().split()
-            for words in rendezvous.exchange(
-                store, self.scheme, self.rank, self.world_size, card.encode(), self.clock, timeout
-            )
-        ]
+        card = f"{world.rank} {tag} {os.getpid()}".encode()
+        found = rendezvous.exchange(store, self.scheme, self.rank, self.world_size, card, self.clock, timeout)
+        cards = [words.decode().split() for words in found]
         self._peers = [int(words[0]) for words in cards]
         if len(set(self._peers)) < self.world_size:
             raise ConnectError(

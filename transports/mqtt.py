@@ -27,9 +27,9 @@ from collections.abc import Callable, Iterator
 from transports import rendezvous
 from transports.broker import launch
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Store, Transport, flat
+from transports.contract import Buffer, Inbox, Store, WireTransport, flat
 from transports.costs import MessageCosts
-from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed, TrustError
+from transports.errors import CLOSED, ConnectError, PeerLost, TrustError
 from transports.mqtt_protocol import address as addresses, frames, run_location
 from transports.mqtt_protocol.frames import Frame
 from transports.mqtt_protocol.peer_table import PeerTable
@@ -41,7 +41,7 @@ BATCH = 64  # chunks delivered before other threads have their turn
 LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
 
 
-class MqttTransport(Transport):
+class MqttTransport(WireTransport):
     """One rank's end."""
 
     scheme = "mqtt"
@@ -57,8 +57,6 @@ class MqttTransport(Transport):
         self._inbox: Inbox | None = None
         self._driving = False
         self._torn: Peer | None = None  # whose frame is being delivered, or was broken off
-        self._deliveries = self._reported = 0
-        self._state = "not connected"
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -114,7 +112,7 @@ class MqttTransport(Transport):
         seen: int | None = None
         while True:
             with self._changed:
-                peer_table = self._demand_open()
+                peer_table = self._opened()
                 if seen is None:
                     seen = self._reported if done is None else self._deliveries
                 is_over = deadline is not None and deadline.is_over()
@@ -127,10 +125,6 @@ class MqttTransport(Transport):
                     self._changed.wait(deadline.left())
                     continue
             self._drive(peer_table)
-
-    def _report(self) -> bool:
-        found, self._reported = self._deliveries > self._reported, self._deliveries
-        return found
 
     def _drive(self, peer_table: PeerTable) -> None:
         """Deliver some of what has arrived, unless another thread is at it, and grant new credit.
@@ -207,13 +201,13 @@ class MqttTransport(Transport):
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         with self._changed:
-            peer_table = self._demand_open()
+            peer_table = self._opened()
         if dst == self.rank:
-            self._send_to_oneself(header, view)
+            self._send_to_oneself(peer_table, header, view)
             return
         peer = peer_table.peers.get(dst)
         if peer is None:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+            raise self._no_rank(dst)
         flags, begun = frames.FIRST, False
         with peer.sending:
             try:
@@ -256,29 +250,22 @@ class MqttTransport(Transport):
         if not peer.is_alive:
             raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.why)
 
-    def _send_to_oneself(self, header: bytes, view: memoryview) -> None:
-        is_ours = False
-        try:
-            with self._changed:
-                self._demand_open()
-                while self._driving:
-                    self._changed.wait()
-                    self._demand_open()
-                is_ours = self._driving = True
-            assert self._inbox is not None, "only a connected transport sends"
-            sink = self._inbox.sink(self.rank, header, view.nbytes)
-            if view.nbytes:
-                sink.write(view)
-        finally:
-            if is_ours:
-                self._deliveries += 1  # only who has the turn changes this
-                self._driving = False
-                with self._changed:
-                    self._changed.notify_all()
+    def _send_to_oneself(self, peer_table: PeerTable, header: bytes, view: memoryview) -> None:
+        """It takes its place behind what has arrived."""
+        me = peer_table.oneself
+        frame = Frame(
+            frames.DATA, self.rank, self.rank, me.mark, me.mark, frames.FIRST, header_length=len(header),
+            total=view.nbytes, body=memoryview(header + view),
+        )  # fmt: skip
+        with self._changed:
+            self._demand_open()
+            self._demand_alive(me)
+            peer_table.arrived.append((me, frame))
+            self._changed.notify_all()
 
-    def _demand_open(self) -> PeerTable:
-        if self._state != "open" or self._peer_table is None:
-            raise TransportClosed(f"the mqtt transport of rank {self.rank} is {self._state}")
+    def _opened(self) -> PeerTable:
+        self._demand_open()
+        assert self._peer_table is not None, "an open transport has its peers"
         return self._peer_table
 
     # -- closing ----------------------------------------------------------------------------

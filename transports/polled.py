@@ -74,7 +74,6 @@ class PolledTransport(DrivenTransport):
         super().__init__(rank, world_size, address, clock)
         self._sending = [Turn(clock) for _ in range(world_size)]  # one message at a time to each
         self._calls = self._vain = 0
-        self._lost: dict[int, PeerLost] = {}
         self._given_up: dict[int, str] = {}  # by a thread that does not read; told by one that does
         self._outlets: Sequence[Outlet] = ()
         self._inlets: Sequence[Inlet] = ()  # of peers that are not lost
@@ -101,12 +100,12 @@ class PolledTransport(DrivenTransport):
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         if not 0 <= dst < self.world_size:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+            raise self._no_rank(dst)
         turn = self._sending[dst]
         turn.try_take() or turn.take(self.clock.deadline(None))
         try:
             if self._state != "open":
-                raise self._not_open()
+                self._demand_open()
             if dst in self._lost:
                 raise PeerLost(dst, self._lost[dst].why)
             outlet = self._outlets[dst]
@@ -141,8 +140,7 @@ class PolledTransport(DrivenTransport):
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            if self._state != "open":
-                raise self._not_open()
+            self._demand_open()
             if dst in self._lost:
                 raise PeerLost(dst, self._lost[dst].why)
 
@@ -151,8 +149,7 @@ class PolledTransport(DrivenTransport):
         if not self._turn.try_take():
             return False
         try:
-            if self._state != "open":
-                raise self._not_open()
+            self._demand_open()
             before = self._deliveries
             moved = self._poll()
             self._glance()
@@ -180,7 +177,7 @@ class PolledTransport(DrivenTransport):
             timeout = deadline.left()
         try:
             if self._state != "open":
-                raise self._not_open()
+                self._demand_open()
             self._calls += 1
             if timeout == 0 or self._calls % STRIDE == 0:
                 self._glance()
@@ -205,8 +202,7 @@ class PolledTransport(DrivenTransport):
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            if self._state != "open":
-                raise self._not_open()
+            self._demand_open()
             self._glance()
 
     def _poll(self) -> bool:
@@ -275,13 +271,6 @@ class PolledTransport(DrivenTransport):
         finally:
             for turn in turns:
                 turn.give()
-
-    def __repr__(self) -> str:
-        lost = f", lost {sorted(self._lost)}" if self._lost else ""
-        return (
-            f"<{type(self).__name__} rank {self.rank} of {self.world_size}, {self._state}, "
-            f"{self._deliveries} deliveries{lost}>"
-        )
 
 
 def _broken(error: Damaged | OSError) -> str:

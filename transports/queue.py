@@ -58,7 +58,8 @@ class QueueTransport(ThreadedTransport):
         first = self._peers.get(0)
         if type(first) is QueueTransport and all(e.uses_board and type(e) is QueueTransport for e in ends):
             self._shared = first._objects
-        self._is_connected = True
+        if self._state != "closed":
+            self._state = "open"
 
     def _appear(self, inbox: Inbox) -> str:
         """Be where others find us."""

@@ -35,6 +35,13 @@ def exchange(
     return store.multi_get(keys)
 
 
+def innermost(store: Store) -> Store:
+    """The store that this one is a part of, however often it was given a prefix."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    return store
+
+
 def missed(
     scheme: str, rank: int, world_size: int, missing: list[int], seconds: float, why: str = ""
 ) -> ConnectError:

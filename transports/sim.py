@@ -17,11 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from transports.clock import SYSTEM, Clock
 from transports.contract import MAX_HEADER, Buffer, Inbox, Store, flat, is_unwritten, length_only
 from transports.errors import ConnectError, PeerLost
 from transports.virtual import worlds
-from transports.virtual.inboxes import HearsLate
 from transports.virtual.medium import SimMessage
 from transports.virtual.waiting_sends import WaitingSends
 
@@ -30,18 +28,12 @@ class SimTransport(WaitingSends):
     """One rank's end. The rank is the simulated thread that connects with its helpers; when it is over without
     having closed, it is dead."""
 
-    __slots__ = ("_latest", "nth")
+    __slots__ = ()
 
     scheme = "sim"
     ranks_are = "threads"
     needs_virtual_time = True
     last_sent: tuple[int, bytes] | None = None
-
-    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
-        super().__init__(rank, world_size, address, clock)
-        self._latest: SimMessage | None = None  # what was sent last, until it has landed
-        # of the message that lands, if its place does not tell (`fault_injector`)
-        self.nth: int | None = None
 
     # --------------------------------------------------------------------------------- connecting
 
@@ -89,27 +81,7 @@ class SimTransport(WaitingSends):
         may_wait = peer.strict is not None or medium.meets is not None or self._is_limited
         if may_wait and not self._goes_by_itself(peer, message):
             return None
-        self._depart(message)
-
-    def _depart(self, message: SimMessage) -> None:
-        self._latest, self.last_sent = message, (message.dst.rank, message.header)
-        self._outgoing += 1
-        self._outgoing_bytes += message.nbytes
-        medium = self.medium
-        if medium.injector is None:
-            medium.transmit(message)
-        else:
-            medium.injector.depart(message)
-
-    def landed(self, message: SimMessage) -> None:
-        if message is self._latest:
-            self._latest = None
-        self._outgoing -= 1
-        self._outgoing_bytes -= message.nbytes
-        if self._sends_waiting and self._waiters and not self._is_closed:
-            self._rouse()
-        if not self._outgoing and self._farewell:
-            self._go()
+        self.set_out(message)
 
     @property
     def under_way(self) -> tuple[int, bytes] | None:  # type: ignore[override]
@@ -141,21 +113,3 @@ class SimTransport(WaitingSends):
                     self._demand_open()
         found, self._reported = self._deliveries > self._reported, self._deliveries
         return found
-
-    def take(self, message: SimMessage) -> None:
-        src = message.src.rank
-        if not (self._is_closed or message.is_void or src in self._lost):
-            if message.ticket is not None:
-                self.nth = message.ticket.nth
-            sink = None if self.strict is None else self.strict.sink(message)
-            self._deliver(src, message.header, message.payload, sink)
-            self.nth = None
-        elif self._has_left and not message.is_void:
-            inbox: object = self._inbox
-            if isinstance(inbox, HearsLate):
-                inbox.missed(src, message.header)
-        if self.strict is not None:
-            self.strict.landed(message)
-        if self._meeting is message:
-            self._meeting = None
-            self._accept()

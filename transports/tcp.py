@@ -62,7 +62,7 @@ class TcpTransport(DrivenTransport):
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
         mesh = ConnectionMesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
-        mesh.join(endpoints.split(self.address)[0] or _host_of(store))
+        mesh.join(endpoints.split(self.address)[0] or getattr(rendezvous.innermost(store), "host", ""))
         self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
         self._links = mesh.links
         for link in self._links.values():
@@ -85,8 +85,7 @@ class TcpTransport(DrivenTransport):
             finally:
                 self._turn.token.append(True)
                 self._turn.tell()
-        if self._state != "open":
-            raise self._not_open()
+        self._demand_open()
         return self._report()
 
     def _drive(self, timeout: float | None) -> None:
@@ -127,11 +126,7 @@ class TcpTransport(DrivenTransport):
         now = self.clock.now()
         if now - self._checked >= SLICE * PICO:
             self._checked = now
-            self._lose_unheard()
-
-    def _lose_unheard(self) -> None:
-        for link in list(self._by_file.values()):
-            if link.is_unheard():
+            for link in [link for link in self._by_file.values() if link.is_unheard()]:
                 self._lose(link, liveness.SILENT)
 
     def _deliver(self, ready: list[tuple[int, int]]) -> None:
@@ -166,7 +161,8 @@ class TcpTransport(DrivenTransport):
         view = flat(header, payload)
         link = self._links.get(dst)
         if link is None or self._state != "open":
-            raise self._unreached(dst)
+            self._demand_open()
+            raise self._no_rank(dst)
         head = frames.pack(len(header), view.nbytes) + header
         parts: Sequence[Buffer] = [head + view] if view.nbytes <= JOINED else [head, view]
         link.sending.try_take() or link.sending.take(self.clock.deadline(None))
@@ -188,12 +184,6 @@ class TcpTransport(DrivenTransport):
                 link.break_off()
             link.sending.token.append(True)
             link.sending.tell()
-
-    def _unreached(self, dst: int) -> Exception:
-        """Why there is no connection to send on."""
-        if self._state != "open":
-            return self._not_open()
-        return ValueError(f"there is no rank {dst} in a world of {self.world_size}")
 
     def _send_rest(self, link: PeerConnection, parts: Sequence[Buffer], sent: int) -> None:
         """Deliver what arrives until there is room for the rest, or the peer has taken nothing for
@@ -219,8 +209,7 @@ class TcpTransport(DrivenTransport):
 
     def _make_way(self, link: PeerConnection, left: float | None) -> None:
         """Wait a moment for room, driving if nobody else does."""
-        if self._state != "open":
-            raise self._not_open()
+        self._demand_open()
         if link.lost is not None:
             raise PeerLost(link.peer, link.lost.why)
         if not self._turn.try_take():
@@ -298,10 +287,3 @@ def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:
         sent -= len(parts[0])
         parts = parts[1:]
     return [memoryview(parts[0])[sent:], *parts[1:]] if parts else []
-
-
-def _host_of(store: Store) -> str:
-    """Where the store is served, if it is served anywhere."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    return str(getattr(store, "host", ""))

@@ -14,14 +14,14 @@ import threading  # noqa: TID251 - only to see whether a rank's thread has ended
 from collections.abc import Callable
 
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.contract import Buffer, Inbox, Transport, flat
-from transports.errors import CLOSED, PeerLost, TransportClosed
+from transports.contract import Buffer, Inbox, WireTransport, flat
+from transports.errors import CLOSED, PeerLost
 
 BROKEN_OFF = "it was interrupted in the middle of a message, which cannot be taken back"
 HEARTBEAT = 0.25  # seconds between two looks at the peers, while waiting
 
 
-class ThreadedTransport(Transport):
+class ThreadedTransport(WireTransport):
     """One rank's end, whose receiving side is called by the threads of all others."""
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
@@ -30,10 +30,7 @@ class ThreadedTransport(Transport):
         self._peers: dict[int, ThreadedTransport] = {}  # their ends, this rank's own among them
         self._arrived = clock.condition()
         self._inbox: Inbox | None = None
-        self._lost: dict[int, PeerLost] = {}
-        self._deliveries = self._reported = 0
         self._unsettled: int | None = None  # whose message is being put in, or was broken off
-        self._is_connected = self._is_closed = False
 
     def _become_rank(self, inbox: Inbox) -> None:
         """Become the rank of the calling thread."""
@@ -45,13 +42,13 @@ class ThreadedTransport(Transport):
 
     def _why_gone(self) -> str:
         name = self._owner.name if self._owner is not None else "?"
-        return CLOSED if self._is_closed else f"its thread {name!r} ended without close"
+        return CLOSED if self._state == "closed" else f"its thread {name!r} ended without close"
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         self._demand_open()
         if not 0 <= dst < self.world_size:
-            raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
+            raise self._no_rank(dst)
         if dst in self._lost:
             raise PeerLost(dst, self._lost[dst].why)
         if not self._peers[dst]._take(self.rank, header, view):
@@ -70,7 +67,7 @@ class ThreadedTransport(Transport):
     def _take(self, src: int, header: bytes, view: memoryview) -> bool:
         """Called by the sender: put a message into our inbox; False if nobody is here any more."""
         with self._arrived:
-            if self._is_closed or not self._is_alive():
+            if self._state == "closed" or not self._is_alive():
                 return False
             if self._unsettled is not None:
                 self._settle()
@@ -106,7 +103,7 @@ class ThreadedTransport(Transport):
 
     def _wait(self, deadline: Deadline, seen: int) -> None:
         """Wait for more than has been `seen`, and look now and then whether the peers still live."""
-        while self._deliveries == seen and not self._is_closed and not deadline.is_over():
+        while self._deliveries == seen and self._state == "open" and not deadline.is_over():
             left = deadline.left()
             self._arrived.wait(HEARTBEAT if left is None else min(left, HEARTBEAT))
             if self._unsettled is not None:
@@ -122,33 +119,19 @@ class ThreadedTransport(Transport):
 
     def _lose(self, peer: int, reason: str) -> None:
         """Tell our inbox that a peer is gone, if it does not know. Our lock is held."""
-        if self._is_closed or peer in self._lost or self._inbox is None:
+        if self._state == "closed" or peer in self._lost or self._inbox is None:
             return
         error = self._lost[peer] = PeerLost(peer, reason)
         self._inbox.lost(peer, error)
         self._deliveries += 1
         self._arrived.notify_all()
 
-    def _demand_open(self) -> None:
-        if self._is_closed:
-            raise TransportClosed(f"rank {self.rank} has closed its {self.scheme} transport")
-        if not self._is_connected:
-            raise TransportClosed(f"rank {self.rank} has not connected its {self.scheme} transport")
-
     def close(self) -> None:
         with self._arrived:
-            was_closed, self._is_closed = self._is_closed, True
+            was_closed, self._state = self._state == "closed", "closed"
             self._arrived.notify_all()
         if not was_closed:
             for end in self._peers.values():
-                if end is not self and not end._is_closed:
+                if end is not self and end._state != "closed":
                     end._farewell(self.rank)
             self._peers.clear()
-
-    def __repr__(self) -> str:
-        state = "closed" if self._is_closed else "open" if self._is_connected else "not connected"
-        lost = f", lost {sorted(self._lost)}" if self._lost else ""
-        return (
-            f"<{type(self).__name__} rank {self.rank} of {self.world_size}, {state}, "
-            f"{self._deliveries} deliveries{lost}>"
-        )

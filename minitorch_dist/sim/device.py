@@ -262,11 +262,8 @@ def _table() -> dict[str, dict[str, Any]]:
         table = tomllib.load(file)
     for name, row in table.items():
         if "like" in row:  # the same chip: its efficiencies, as far as it has none of its own
-            table[name] = {
-                **{word: table[row["like"]][word] for word in FITTED if word in table[row["like"]]},
-                **row,
-            }
-            del table[name]["like"]
+            like = table[row.pop("like")]
+            table[name] = {**{word: like[word] for word in FITTED if word in like}, **row}
     return table
 
 

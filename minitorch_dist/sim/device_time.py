@@ -205,15 +205,16 @@ class DeviceTime:
     @contextmanager
     def attached(self) -> Iterator[None]:
         """Operations take time inside."""
-        operated, around, multiplied = self.operated, self.around, self.multiplied
+        listeners: list[tuple[Callable[[Any, bool], None], Any]] = [
+            (observers.watch_operations, self.operated),
+            (observers.stand_around, self.around),
+            (flops.counters.listen_everywhere, self.multiplied),
+            (observers.copies.listen_everywhere, self.copied),
+        ]
         with ExitStack() as stack:
-            observers.watch_operations(operated, True)
-            stack.callback(observers.watch_operations, operated, False)
-            observers.stand_around(around, True)
-            stack.callback(observers.stand_around, around, False)
-            for listeners, listener in ((flops.counters, multiplied), (observers.copies, self.copied)):
-                listeners.listen_everywhere(listener, True)
-                stack.callback(listeners.listen_everywhere, listener, False)
+            for listen, act in listeners:
+                listen(act, True)
+                stack.callback(listen, act, False)
             stack.enter_context(self.names.attached())
             stack.callback(register_optimizer_step_pre_hook(self.stepping).remove)
             stack.callback(register_optimizer_step_post_hook(self.stepped).remove)

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from minitorch_dist.launching import replacements
 from minitorch_dist.sim import replay_token
@@ -36,6 +36,10 @@ from transports.virtual.topology import Topology
 
 SIZES = (1, 2, 3, 5, 8)
 """Numbers of ranks that programs forget: one, an odd one, a prime that is none of 2 and 3, a power of two."""
+
+
+Seeds: TypeAlias = "int | Iterable[int]"
+PlannedFaults: TypeAlias = "Chaos | Plan | Sequence[Fault | str] | None"
 
 
 class LeansOnBuffering(UserWarning):
@@ -72,8 +76,8 @@ class Survey:
 def explore(
     fn: Callable[..., Any],
     world_size: int,
-    seeds: int | Iterable[int] = 100,
-    faults: Chaos | Plan | Sequence[Fault | str] | None = None,
+    seeds: Seeds = 100,
+    faults: PlannedFaults = None,
     **options: Any,
 ) -> Failure | None:
     """Run `fn` under many seeds, each with other orders, delays and faults.
@@ -127,8 +131,8 @@ def explore(
 def survey(
     fn: Callable[..., Any],
     world_size: int,
-    seeds: int | Iterable[int] = 100,
-    faults: Chaos | Plan | Sequence[Fault | str] | None = None,
+    seeds: Seeds = 100,
+    faults: PlannedFaults = None,
     *,
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
@@ -177,16 +181,16 @@ def _survey(
     found: Survey,
     setting: ProgramSetup,
     sizes: Sequence[int],
-    seeds: int | Iterable[int],
-    faults: Chaos | Plan | Sequence[Fault | str] | None,
-    hardships: str,
+    seeds: Seeds,
+    faults: PlannedFaults,
+    letters: str,
 ) -> None:
     """Count what the runs do, up to the first that fails."""
     horizons: dict[int, int] = {}
     for seed, world_size in _turns(range(seeds) if isinstance(seeds, int) else seeds, sizes):
         if seed and world_size not in horizons:
             horizons[world_size] = _horizon(setting, world_size)
-        case = _case(seed, world_size, faults, hardships, horizons.get(world_size, 0))
+        case = _case(seed, world_size, faults, letters, horizons.get(world_size, 0))
         outcome = setting.play(case)
         found.runs += 1
         for name, was_true in outcome.sometimes.items():
@@ -197,7 +201,7 @@ def _survey(
             found.failure = Failure(setting, outcome)
             _warn_if_it_varies(setting, outcome)
             return
-    if STRICT not in hardships:
+    if STRICT not in letters:
         for world_size in sizes:
             found.buffering = found.buffering or strictly(setting, FailureCase(0, world_size))
 
@@ -272,13 +276,7 @@ def replay(
     raise outcome.error
 
 
-def _case(
-    seed: int,
-    world_size: int,
-    faults: Chaos | Plan | Sequence[Fault | str] | None,
-    hardships: str,
-    horizon: int,
-) -> FailureCase:
+def _case(seed: int, world_size: int, faults: PlannedFaults, hardships: str, horizon: int) -> FailureCase:
     if seed == 0:
         return FailureCase(0, world_size)
     if isinstance(faults, Plan):

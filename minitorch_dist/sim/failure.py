@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from typing import Any, TypeAlias
@@ -299,14 +300,17 @@ FACTORS = ("p", "x")
 
 def simpler(fault: Fault) -> Iterator[Fault]:
     """The same with one number made simpler, the simplest first."""
-    names = [field.name for field in fields(fault)]
-    for name in names:
-        value = getattr(fault, name)
+    for name in (each.name for each in fields(fault)):
+        value, nice = getattr(fault, name), list[float]()
         if name in TIMES and value:
-            yield from _with(fault, name, rounder(value, zero=name == "at"))
+            nice = [*rounder(value, zero=name == "at")]
         elif name in FACTORS and value not in (1.0, 2.0, 10.0):
             nice = [1.0] if name == "p" else [10.0, 2.0, float(round(value))]
-            yield from _with(fault, name, nice)
+        for number in nice:
+            change: dict[str, Any] = {name: number}
+            with suppress(ValueError):  # an end before its beginning
+                if number != value:
+                    yield replace(fault, **change)
 
 
 def rounder(value: int, zero: bool = False) -> list[int]:
@@ -322,14 +326,3 @@ def rounder(value: int, zero: bool = False) -> list[int]:
         found += [value // unit * unit, -(-value // unit) * unit]
     found = list(dict.fromkeys(found))
     return found[: found.index(value)] if value in found else found
-
-
-def _with(fault: Fault, name: str, values: list[Any]) -> Iterator[Fault]:
-    for value in values:
-        if value == getattr(fault, name):
-            continue
-        change: dict[str, Any] = {name: value}
-        try:
-            yield replace(fault, **change)
-        except ValueError:  # an end before its beginning
-            continue

@@ -69,11 +69,7 @@ class Hardship:
     def __init__(self, letters: str, seed: int) -> None:
         check(letters)
         self.letters, self.seed = letters, seed
-        self._sends: Counter[tuple[int, int]] = Counter()
-        self._choices: Counter[int] = Counter()
-        self._lots: Counter[int] = Counter()
-        self._asked: Counter[int] = Counter()
-        self._commands: Counter[int] = Counter()
+        self._drawn_for: Counter[tuple[str, int, int]] = Counter()  # chances, by what they are for, and whom
         self._begun: set[int] = set()  # ranks whose world is there
         self._in_a_row: Counter[int] = Counter()
 
@@ -119,32 +115,28 @@ class Hardship:
             here.answers = lambda is_over: is_over() and not self._hesitates(here.rank)
 
     def _meets(self, message: SimMessage) -> bool:
-        way = message.src.rank, message.dst.rank
-        self._sends[way] += 1
-        return chance(self.seed, "rendezvous", *way, self._sends[way]) < 0.3
+        return self._next("rendezvous", message.src.rank, message.dst.rank) < 0.3
+
+    def _next(self, what: str, src: int, dst: int) -> float:
+        """The next chance of these."""
+        self._drawn_for[what, src, dst] += 1
+        return chance(self.seed, what, src, dst, self._drawn_for[what, src, dst])
 
     def _drawn(self, what: str, among: Sequence[T]) -> T:
         """One of these, drawn once for the run."""
         return among[int(chance(self.seed, what, 0, 0, 0) * len(among))]
 
     def _command(self, rank: int, longest: int) -> int:
-        if rank not in self._begun:
-            return 0
-        self._commands[rank] += 1
-        return int(chance(self.seed, "keys", rank, rank, self._commands[rank]) * longest)
+        return int(self._next("keys", rank, rank) * longest) if rank in self._begun else 0
 
     def _choose(self, rank: int, sources: Sequence[int]) -> int:
-        self._choices[rank] += 1
-        drawn = chance(self.seed, "any source", rank, rank, self._choices[rank])
-        return sorted(sources)[int(drawn * len(sources))]
+        return sorted(sources)[int(self._next("any source", rank, rank) * len(sources))]
 
     def _lot(self, rank: int) -> int:
-        self._lots[rank] += 1
-        return int(chance(self.seed, "gradients", rank, rank, self._lots[rank]) * 2**32)
+        return int(self._next("gradients", rank, rank) * 2**32)
 
     def _hesitates(self, rank: int) -> bool:
-        self._asked[rank] += 1
-        no = chance(self.seed, "hesitation", rank, rank, self._asked[rank]) < 0.5
+        no = self._next("hesitation", rank, rank) < 0.5
         self._in_a_row[rank] = self._in_a_row[rank] + 1 if no else 0
         return no and self._in_a_row[rank] <= MOST
 

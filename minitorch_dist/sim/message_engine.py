@@ -14,13 +14,7 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.prepared import (
-    OVER_TRANSPORT,
-    Algorithm,
-    Execute,
-    MakeVector,
-    PreparedCall,
-)
+from minitorch_dist.distributed.prepared import OVER_TRANSPORT, Algorithm, Execute, MakeVector, PreparedCall
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim.stepwise import Stepwise
 from transports.virtual.clock import VirtualClock

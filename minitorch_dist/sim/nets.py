@@ -101,78 +101,62 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-NAMED: dict[str, tuple[Callable[..., Topology], str, str]] = {
+NAMED: dict[str, tuple[Callable[..., Topology], str]] = {
     "two_level": (
         topology.two_level,
-        "nodes gpus intra inter",
-        "two_level:nodes=4,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s, with nic=per_node where ranks "
-        "share a card, or nic=beside where each has one beside its ports in the node",
+        "nodes=4,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s, with nic=per_node where ranks share a card, or "
+        "nic=beside where each has one beside its ports in the node",
     ),
-    "mesh": (mesh, "shape link", "mesh:shape=4x8,link=1us/100Gb/s"),
-    "torus": (torus, "shape link", "torus:shape=4x4x4,link=1us/100Gb/s"),
-    "fat_tree": (
-        fat_tree,
-        "leaves ranks spines link",
-        "fat_tree:leaves=4,ranks=8,spines=2,link=1us/100Gb/s, with up=… for other links above",
-    ),
+    "mesh": (mesh, "shape=4x8,link=1us/100Gb/s"),
+    "torus": (torus, "shape=4x4x4,link=1us/100Gb/s"),
+    "fat_tree": (fat_tree, "leaves=4,ranks=8,spines=2,link=1us/100Gb/s, with up=… for other links above"),
     "rails": (
         rails,
-        "nodes gpus nvlink rail",
-        "rails:nodes=4,gpus=8,nvlink=1us/450GB/s,rail=5us/400Gb/s, with spines=… and up=… between rails",
+        "nodes=4,gpus=8,nvlink=1us/450GB/s,rail=5us/400Gb/s, with spines=… and up=… between rails",
     ),
     "dragonfly": (
         dragonfly,
-        "groups routers ranks far_links link",
-        "dragonfly:groups=9,routers=4,ranks=2,far_links=2,link=1us/100Gb/s, with local=… and far=… "
-        "for other links",
+        "groups=9,routers=4,ranks=2,far_links=2,link=1us/100Gb/s, with local=… and far=… for other links",
     ),
 }
-"""Networks by name: what makes it, which words it needs, and how it is written."""
-NUMBERS = ("nodes", "gpus", "leaves", "ranks", "spines", "groups", "routers", "far_links")
-LINKS = ("intra", "inter", "link", "up", "nvlink", "rail", "local", "far")
+"""Networks by name: what makes it, and how its words are written."""
 
 
 def _named(kind: str, text: str) -> Network:
-    make, needed, example = NAMED[kind]
+    make, example = NAMED[kind]
     words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
-    known = list(inspect.signature(make).parameters)
-    unknown = next((name for name in words if name not in known), None)
-    if unknown is not None:
-        raise ValueError(
-            f"{text!r}: there is no {unknown!r}; there are {', '.join(known)}; write it like {example}"
-        )
-    missing = [f"{name}=" for name in needed.split() if name not in words]
-    if missing:
-        raise ValueError(f"{text!r}: {', '.join(missing)} is missing; write it like {example}")
+    known, advice = inspect.signature(make).parameters, f"write it like {kind}:{example}"
+    if unknown := next((name for name in words if name not in known), ""):
+        raise ValueError(f"{text!r}: there is no {unknown!r}; there are {', '.join(known)}; {advice}")
+    needed = [name for name, each in known.items() if each.default is each.empty]
+    if missing := [f"{name}=" for name in needed if name not in words]:
+        raise ValueError(f"{text!r}: {', '.join(missing)} is missing; {advice}")
     try:
-        return Network(make(**{name: _value(name, word) for name, word in words.items()}))
+        return Network(
+            make(**{name: _value(name, word, known[name].annotation) for name, word in words.items()})
+        )
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{text!r}: {error}; write it like {example}") from None
+        raise ValueError(f"{text!r}: {error}; {advice}") from None
 
 
-def _value(name: str, word: str) -> Any:
-    if name in NUMBERS:
+def _value(name: str, word: str, kind: str) -> Any:
+    """A word as the annotation of its parameter asks for it."""
+    if kind == "int":
         return _whole(name, word)
-    if name in LINKS:
-        return _link(word)
-    if name == "shape":
+    if kind.startswith("Link"):
+        latency, _, rate = word.partition("/")
+        return topology.link(latency, rate)
+    if kind == "Sequence[int]":
         return [_whole("a side of the shape", side) for side in word.split("x")]
-    if name == "wraps":
-        if word not in ("true", "false"):
-            raise ValueError(f"wraps is true or false, not {word!r}")
-        return word == "true"
-    return word
+    if kind == "bool" and word not in ("true", "false"):
+        raise ValueError(f"{name} is true or false, not {word!r}")
+    return word == "true" if kind == "bool" else word
 
 
 def _whole(name: str, word: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,18}", word):
         raise ValueError(f"{name} is a whole number, not {word!r}")
     return int(word)
-
-
-def _link(text: str) -> Link:
-    latency, _, rate = text.partition("/")
-    return topology.link(latency, rate)
 
 
 def load(path: str | Path) -> Network:

@@ -5,7 +5,9 @@ mtd1:seed=412;ranks=8;hard=ojr;drop=2>3#17;partition=0+1|2+3,at=2ms,heal=5ms;eve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from transports.faults import plans
 from transports.faults.plans import Fault
@@ -41,6 +43,18 @@ class FailureCase:
         return f"{VERSION}:{';'.join(words)}"
 
 
+WORDS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "seed": ("seed", int),
+    "ranks": ("world_size", int),
+    "hard": ("hardships", str),
+    "unreliable": ("reliable", lambda value: False),
+    "choices": ("choices", lambda value: tuple(map(int, value.split(".")))),
+    "event": ("event", int),
+    "limit": ("limit", int),
+}
+"""The words of a token: the field of the case, and how it is read."""
+
+
 def parse(token: str) -> FailureCase:
     """ValueError says what is no part of a token."""
     version, _, rest = token.strip().strip("\"'").partition(":")
@@ -49,20 +63,10 @@ def parse(token: str) -> FailureCase:
     case, faults = FailureCase(0, 0), []
     for word in filter(None, (part.strip() for part in rest.split(";"))):
         name, _, value = word.partition("=")
-        if name == "seed":
-            case = replace(case, seed=int(value))
-        elif name == "ranks":
-            case = replace(case, world_size=int(value))
-        elif name == "hard":
-            case = replace(case, hardships=value)
-        elif name == "unreliable":
-            case = replace(case, reliable=False)
-        elif name == "choices":
-            case = replace(case, choices=tuple(map(int, value.split("."))))
-        elif name == "event":
-            case = replace(case, event=int(value))
-        elif name == "limit":
-            case = replace(case, limit=int(value))
+        if name in WORDS:
+            field, read = WORDS[name]
+            change: dict[str, Any] = {field: read(value)}
+            case = replace(case, **change)
         else:
             faults.append(plans.parse(word))
     if case.world_size < 1:

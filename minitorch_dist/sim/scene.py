@@ -14,11 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from minitorch_dist.distributed.execution.operations import (
-    REMEMBERED,
-    CollectiveOperation,
-    GroupChannel,
-)
+from minitorch_dist.distributed.execution.operations import REMEMBERED, CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.world import World
 from transports.quantities import in_words

@@ -17,7 +17,7 @@ here as over real wires (but for messages so large that those cut them).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -37,12 +37,6 @@ from transports.frames import octets
 from transports.virtual.inboxes import Waiting
 
 Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
-
-
-class AdvanceClock(Protocol):
-    """Called with a span in picoseconds: let it go by."""
-
-    def __call__(self, span: int) -> None: ...
 
 
 class ChunkArrays:
@@ -140,7 +134,9 @@ class Stepwise:
         if self.failure is not None:
             raise self.failure
 
-    def run_by_itself(self, busy: AdvanceClock, gamma: int, plan: ExecutionPlan | None = None) -> None:
+    def run_by_itself(
+        self, busy: Callable[[int], None], gamma: int, plan: ExecutionPlan | None = None
+    ) -> None:
         """Go through all steps in the caller's own simulated thread. `gamma`: ps to add one byte; `plan`:
         where somebody writes a journal, what needs what."""
         if plan is not None:

@@ -23,14 +23,13 @@ def links_of(topology: Topology, adding: int = 0) -> links.Links | None:
     if isinstance(topology, Uniform):
         return links.Links(*_costs(topology.link, adding))
     if isinstance(topology, TwoLevel):
-        outer = links.Links(*_costs(topology.inter, adding))
-        inner = _costs(topology.intra, adding)
-        return links.TwoLevelLinks(*inner, per_node=topology.gpus, outer=outer)
-    if isinstance(topology, Rails):
-        outer = links.Links(*_costs(topology.rail, adding))
-        inner = _costs(topology.nvlink, adding)
-        return links.TwoLevelLinks(*inner, per_node=topology.gpus, outer=outer)
-    return None
+        near, far = topology.intra, topology.inter
+    elif isinstance(topology, Rails):
+        near, far = topology.nvlink, topology.rail
+    else:
+        return None
+    outer = links.Links(*_costs(far, adding))
+    return links.TwoLevelLinks(*_costs(near, adding), per_node=topology.gpus, outer=outer)
 
 
 def _costs(link: Link, adding: int) -> tuple[int, int, int, int]:
@@ -95,12 +94,9 @@ def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Decla
 
 
 def _wires(found: list[Link], table: Any, adding: int) -> DeclaredLinks:
-    columns = [
-        [link.latency for link in found],
-        [link.wire for link in found],
-        [link.per_byte.numerator for link in found],
-        [link.per_byte.denominator for link in found],
-    ]
+    columns = zip(
+        *((link.latency, link.wire, *link.per_byte.as_integer_ratio()) for link in found), strict=True
+    )
     alpha, wire, numerator, denominator = (
         column[0] if table is None else np.array(column, np.int64) for column in columns
     )

@@ -252,7 +252,7 @@ class SendsToTheDead(Broken):
 
 
 CASES: list[tuple[str, type[Broken], str]] = [
-    ("connect", ReturnsEarly, "TransportClosed: rank . has not connected"),
+    ("connect", ReturnsEarly, "TransportClosed: the queue transport of rank . is not connected"),
     ("missing", MissesNobody, "connect returned although rank 2 never came"),
     ("missing", NamesNobody, "does not name the missing rank 2"),
     ("both_first", WaitsDeaf, "send to rank . did not return within"),

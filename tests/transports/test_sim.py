@@ -238,7 +238,9 @@ def test_fast_links_within_a_node_and_slow_ones_between() -> None:
     shared = two_level(3, 2, fast, slow, nic="per_node")
     assert play(across, 6, network=net).time == slow.time(600)
     assert play(across, 6, network=shared).time == 2 * slow.time(600)
-    with pytest.raises(ValueError, match="rank 6 has no place: 3 nodes with 2 ranks each hold 6"):
+    with pytest.raises(
+        ValueError, match="rank 6 has no place: a network of 3 nodes with 2 ranks each holds 6"
+    ):
         play(ring, 7, 1, 1, network=net)
     with pytest.raises(ValueError, match="not 'shared'"):
         two_level(3, 2, fast, slow, nic="shared")

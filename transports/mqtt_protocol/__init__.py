@@ -5,6 +5,7 @@
     frames        one MQTT payload: sender, receiver and number, sealed with the job's key
     flow          numbers, acknowledgements and credit: whole, once, in order, never too much
     connection    the one thread that talks to the broker, and connects again after a break
+    listening     since when the broker is away, and why
     peers         one other rank: its flow, and whether it lives
     peer_table    all peers of one connection: the I/O thread's work on frames and timeouts
     store         `MQTTStore`: rank 0 keeps the values, the others ask for them

@@ -12,17 +12,18 @@ anybody's program. The threads of the rank take from `arrived` and call what say
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from transports.clock import PICO, Clock
+from transports.clock import Clock
 from transports.errors import PeerLost
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
-from transports.mqtt_protocol.connection import TICK, Connection, Publication, refusal
+from transports.mqtt_protocol.connection import Connection, Publication, refusal
 from transports.mqtt_protocol.frames import Frame, FrameRefused
-from transports.mqtt_protocol.peers import ASLEEP, BEAT, CALM, LONGEST_REPEAT, REPEAT, Peer
+from transports.mqtt_protocol.listening import BrokerWatch
+from transports.mqtt_protocol.peers import BEAT, CALM, LONGEST_REPEAT, REPEAT, Peer
 
 
 @dataclass(frozen=True)
@@ -35,30 +36,30 @@ class Card:
     broker: str = ""
 
 
-class PeerTable:
+class PeerTable(BrokerWatch):
     """The peers of one rank. Everything is guarded by `changed`."""
 
     def __init__(
         self, rank: int, cards: Mapping[int, Card], base: str, window: int, address: Address, clock: Clock
     ) -> None:  # fmt: skip
-        self.rank, self.mark, self.address, self.clock = rank, cards[rank].mark, address, clock
-        self.changed = clock.condition()
+        super().__init__(address, clock)
+        self.rank, self.mark = rank, cards[rank].mark
         self.key = frames.run_key(base)
         self._base, self._window, self._where = base, window, cards[rank].where
         self.peers: dict[int, Peer] = {}
         self.arrived: deque[tuple[Peer, Frame | None]] = deque()  # None: the peer is lost
-        self.dropped: Counter[str] = Counter()
         self.refusal = ""  # the broker does not let us in
         self.is_lost = False  # the broker was away for too long
         self.has_been_up = False
         self.is_leaving = False
-        self._down_since: float | None = self._now()
-        self._why_down = "it was not reached yet"
-        self._last_tick = self._now()
         self._sources: dict[str, int] = {}  # whose frames come on which topic
         for peer, card in cards.items():
             if peer != rank:
                 self._meet(peer, card)
+        # It sends frames to nobody else, and never waits for room.
+        self.oneself = Peer(
+            rank, self.mark, self._where, f"{base}/d/{rank}/{rank}", 1 << 62, clock.condition()
+        )
         own_presence = self._presence(rank)
         will = Publication(own_presence, self._life(frames.DEAD), 1, True)
         self._present = Publication(own_presence, self._life(frames.PRESENT), 1, True)
@@ -75,9 +76,6 @@ class PeerTable:
 
     def _presence(self, rank: int) -> str:
         return f"{self._base}/p/{rank}"
-
-    def _now(self) -> float:
-        return self.clock.now() / PICO
 
     def _life(self, kind: int) -> bytearray:
         frame = Frame(kind, self.rank, frames.EVERYBODY, self.mark, 0)
@@ -196,13 +194,6 @@ class PeerTable:
                     self._repeat(peer, now)
             self.changed.notify_all()
 
-    def down(self, reason: str) -> None:
-        with self.changed:
-            if self._down_since is None:
-                self._down_since = self._now()
-            self._why_down = reason
-            self.changed.notify_all()
-
     def refused(self, reason: str) -> None:
         with self.changed:
             self.refusal = refusal(self.address, reason)
@@ -211,13 +202,11 @@ class PeerTable:
     def tick(self) -> None:
         with self.changed:
             now = self._now()
-            late = now - self._last_tick - TICK
-            self._last_tick = now
-            if late > ASLEEP:  # we were stopped, or starved: silence was ours
-                for peer in self.peers.values():
-                    peer.heard += late
+            slept = self._slept(now)
+            for peer in self.peers.values():
+                peer.heard += slept
             if self._down_since is not None:
-                if now - self._down_since > self.address.broker_timeout and not self.is_lost:
+                if self.away() > self.address.broker_timeout and not self.is_lost:
                     self.is_lost = True
                     self._lose_all(self.why_away())
                 return
@@ -289,11 +278,6 @@ class PeerTable:
         for peer in self.peers.values():
             self.lose(peer, reason)
         self.changed.notify_all()
-
-    def why_away(self) -> str:
-        """Why there is no broker."""
-        since = self._now() - (self._down_since or self._now())
-        return f"the broker at {self.address.shown} was away for {since:.0f} s: {self._why_down}"
 
     def farewell(self) -> None:
         """Leave no trace: clear our presence, and that of peers which can no longer."""

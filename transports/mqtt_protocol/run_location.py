@@ -29,22 +29,22 @@ class RunLocation(NamedTuple):
     broker: launch.BrokerProcess | None
 
 
-def our_card(run: str = "", broker: str = "") -> Card:
-    """A new life of this process."""
-    mark = int.from_bytes(os.urandom(8), "little")
-    return Card(mark, f"{socket.gethostname()}, process {os.getpid()}", run, broker)
-
-
 def meet(
     rank: int, world_size: int, place: Address, store: Store, clock: Clock, deadline: Deadline
 ) -> tuple[RunLocation, dict[int, Card]]:
     """All ranks of a world exchange cards."""
-    place = place if place.host else _broker_of(store) or place
+    if not place.host:
+        place = getattr(rendezvous.innermost(store), "place", place)  # the broker behind an MQTT store
     broker = launch.start() if rank == 0 and not place.host else None
     try:
         shown = broker.address if broker is not None else place.shown if place.host else ""
-        mine = our_card(_new_run(world_size), shown)
-        text = json.dumps([mine.mark, mine.where, mine.run, mine.broker]).encode()
+        # A part of all topics that no other run has, with the job's id before it; and the mark of a new life.
+        run = "-".join(filter(None, (job.here(world_size).plain_id, os.urandom(8).hex())))
+        mark, where = (
+            int.from_bytes(os.urandom(8), "little"),
+            f"{socket.gethostname()}, process {os.getpid()}",
+        )
+        text = json.dumps([mark, where, run, shown]).encode()
         found = rendezvous.exchange(store, "mqtt", rank, world_size, text, clock, deadline.left())
         cards = [Card(*json.loads(card)) for card in found]
         if not place.host:
@@ -58,11 +58,6 @@ def meet(
         raise
 
 
-def _new_run(world_size: int) -> str:
-    """The part of all topics that no other run has, with the job's id before it."""
-    return "-".join(filter(None, (job.here(world_size).plain_id, os.urandom(8).hex())))
-
-
 def warn_if_in_clear(place: Address) -> None:
     if place.is_in_clear:
         warnings.warn(
@@ -71,11 +66,3 @@ def warn_if_in_clear(place: Address) -> None:
             RuntimeWarning,
             stacklevel=4,
         )
-
-
-def _broker_of(store: Store) -> Address | None:
-    """The broker behind an MQTT store, however often it was given a prefix."""
-    while hasattr(store, "underlying_store"):
-        store = store.underlying_store
-    place = getattr(store, "place", None)
-    return place if isinstance(place, Address) else None

@@ -14,9 +14,9 @@ from transports.errors import DistNetworkError, DistStoreError, OtherJob
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
-from transports.mqtt_protocol.connection import TICK, Connection, Publication
+from transports.mqtt_protocol.connection import Connection, Publication
 from transports.mqtt_protocol.frames import Frame, FrameRefused
-from transports.mqtt_protocol.peers import ASLEEP, GRACE, SILENCE
+from transports.mqtt_protocol.peers import GRACE, SILENCE
 from transports.mqtt_protocol.store_end import MAX_BODY, MqttStoreEnd
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
@@ -36,9 +36,7 @@ class MqttStoreClient(MqttStoreEnd):
         self._number = 0
         self._asked: dict[int, bytearray] = {}
         self._answers: dict[int, bytes] = {}
-        self._heard = self._said = self._last_tick = self._now()
-        self._down_since: float | None = self._now()
-        self._why_down = "it was not reached yet"
+        self._heard = self._said = self._now()
         self._suspected: float | None = None
         filters = [(self._topics.answer(mark), 0), (self._topics.owner, 1)]
         self._connection = Connection(address, filters, None, self, clock)
@@ -49,15 +47,12 @@ class MqttStoreClient(MqttStoreEnd):
 
     def _why_not_ready(self, seconds: float) -> str:
         if self._down_since is not None:
-            return f"{self._why_away(seconds)}. {self._connection.why_vain()}"
+            return f"{self.why_away(seconds)}. {self._connection.why_vain()}"
         return (
             f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at "
             f"{self.address.shown}. Rank 0 does, from when it comes: look at its first error, and "
             "whether it uses this broker, this name, and the same MINITORCH_DIST_KEY"
         )
-
-    def _why_away(self, seconds: float) -> str:
-        return f"the broker at {self.address.shown} was away for {seconds:.0f} s: {self._why_down}"
 
     # -- commands ---------------------------------------------------------------------------
 
@@ -139,23 +134,13 @@ class MqttStoreClient(MqttStoreEnd):
                 self._suspected = self._now()
             self._repeat()
 
-    def down(self, reason: str) -> None:
-        with self.changed:
-            if self._down_since is None:
-                self._down_since = self._now()
-            self._why_down = reason
-            self.changed.notify_all()
-
     def tick(self) -> None:
         with self.changed:
             now = self._now()
-            late = now - self._last_tick - TICK
-            self._last_tick = now
-            if late > ASLEEP:  # it was we who stood still
-                self._heard += late
+            self._heard += self._slept(now)
             if self._down_since is not None:
-                if now - self._down_since > self.address.broker_timeout and self._store_server:
-                    self._give_up(DistNetworkError(self._why_away(now - self._down_since)))
+                if self.away() > self.address.broker_timeout and self._store_server:
+                    self._give_up(DistNetworkError(self.why_away()))
             elif self._is_forsaken(now):
                 self._lose(
                     "does not answer: rank 0, which keeps it, has ended or stands still. Look at its first error"

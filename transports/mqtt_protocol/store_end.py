@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 
 from transports import frames as streams, job
-from transports.clock import PICO, Clock, Deadline
+from transports.clock import Clock, Deadline
 from transports.errors import DistNetworkError, NotLetIn
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.connection import Connection, refusal
 from transports.mqtt_protocol.frames import Frame, FrameRefused
+from transports.mqtt_protocol.listening import BrokerWatch
 
 _log = logging.getLogger("transports.stores")
 MAX_BODY = 8 << 20  # bytes of one command or answer: brokers take no packets of any size
@@ -45,21 +45,17 @@ class Topics:
         return f"{self._answer}/{mark:016x}"
 
 
-class MqttStoreEnd:
+class MqttStoreEnd(BrokerWatch):
     """A connection, the threads that wait for it, and the reason why it cannot go on. Each side makes `_connection`."""
 
     _connection: Connection
 
     def __init__(self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None) -> None:
-        self.address, self.name, self.mark, self._clock = address, name, mark, clock
-        self.changed = clock.condition()
-        self.dropped: Counter[str] = Counter()
+        super().__init__(address, clock)
+        self.name, self.mark = name, mark
         self.users = 1
         self._topics = Topics(name, of)
         self._problem: DistNetworkError | None = None  # why it cannot go on
-
-    def _now(self) -> float:
-        return self._clock.now() / PICO
 
     def _is_ready(self) -> bool:
         raise NotImplementedError

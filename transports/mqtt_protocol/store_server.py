@@ -94,7 +94,7 @@ class MqttStoreServer(MqttStoreEnd):
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         """For the threads of this process."""
-        deadline = self._clock.deadline(None if timeout == inf else timeout)
+        deadline = self.clock.deadline(None if timeout == inf else timeout)
         with self.changed:
             while True:
                 if self._is_closed:
@@ -216,7 +216,8 @@ class MqttStoreServer(MqttStoreEnd):
         if not self._is_alone:  # another job's clients may be greeting another server
             raise FrameRefused("early")
         if frame.kind == frames.HELLO or (frame.kind == frames.ASK and frame.peer_mark != self.mark):
-            self._welcome(frame.mark)  # also one that takes us for our predecessor
+            # Say that we are here, and of which job; also to one that takes us for our predecessor.
+            self._say(frame.mark, frames.WELCOME, body=self._topics.card)
         elif frame.kind == frames.ASK:
             self._hear_out(frame)
         else:
@@ -282,10 +283,6 @@ class MqttStoreServer(MqttStoreEnd):
             for mark, number in self._late.over():
                 self._answer_waiting(mark, number, is_late=True)
 
-    def down(self, reason: str) -> None:
-        with self.changed:
-            self._why_down = reason
-
     def written(self, tag: Any) -> None:
         """The broker has taken an answer to this asker, of so many bytes."""
         mark, nbytes = tag
@@ -309,11 +306,6 @@ class MqttStoreServer(MqttStoreEnd):
         is_lasting = kind == frames.PRESENT
         data = self._frame(kind, body=self._topics.card if is_lasting else b"")
         self._connection.post(Publication(self._topics.owner, data, 1, is_lasting))
-
-    def _welcome(self, mark: int) -> None:
-        """Say that we are here, and of which job."""
-        data = self._frame(frames.WELCOME, mark, body=self._topics.card)
-        self._connection.post(Publication(self._topics.answer(mark), data))
 
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
         self._connection.post(Publication(self._topics.answer(mark), self._frame(kind, mark, number, body)))

@@ -63,12 +63,10 @@ def parse(address: str) -> FileAddress:
     ring, segment = _size(address, options, "ring"), _size(address, options, "segment")
     if ring is not None and (ring % UNIT or ring < UNIT):
         raise ValueError(f"{address!r} asks for rings of {ring} bytes: they are multiples of {UNIT}")
-    board = None if options.get("board") == "0" else _size(address, options, "board")
-    if board is not None and board % LINE:
-        raise ValueError(
-            f"{address!r} asks for a board with slots of {board} bytes: they are multiples of {LINE}"
-        )
-    board = 0 if options.get("board") == "0" else board
+    board = 0 if options.get("board") == "0" else _size(address, options, "board")
+    if board and board % LINE:
+        asked = f"{address!r} asks for a board with slots of {board} bytes"
+        raise ValueError(f"{asked}: they are multiples of {LINE}")
     path = Path(unquote(parts.path))
     if path == Path():
         return FileAddress(_memory() / NAME, True, mode, ring, segment, board)

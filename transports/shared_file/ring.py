@@ -26,6 +26,7 @@ import platform
 import struct
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - a memory barrier; nobody waits on it
+from typing import Any
 
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged, Interrupted
@@ -75,13 +76,10 @@ class RingWriter(RingEnd):
 
     __slots__ = ("_head", "_limit", "_parts", "_start")
 
-    def __init__(
-        self, memory: mmap.mmap, view: memoryview, words: memoryview,
-        at: int, size: int, head_word: int, tail_word: int,
-    ) -> None:  # fmt: skip
-        super().__init__(memory, view, words, at, size, head_word, tail_word)
+    def __init__(self, *where: Any) -> None:
+        super().__init__(*where)
         self._head = 0
-        self._limit = size  # head may go this far, by the tail that was seen last
+        self._limit = self._size  # head may go this far, by the tail that was seen last
         self._parts: list[memoryview] = []  # of a message that is not wholly in yet
         self._start = 0  # of that message
 
@@ -149,10 +147,8 @@ class RingWriter(RingEnd):
         """See how far the reader has come."""
         tail = self._words[self._tail_word]
         if not 0 <= self._head - tail <= self._size or tail % UNIT:
-            raise Damaged(
-                f"it says it has read {tail} bytes of {self._head}, of which a ring of "
-                f"{self._size} holds the last"
-            )
+            of = f"{self._head}, of which a ring of {self._size} holds the last"
+            raise Damaged(f"it says it has read {tail} bytes of {of}")
         self._limit = tail + self._size
         if self._fence is not None:
             self._fence()
@@ -169,11 +165,8 @@ class RingReader(RingEnd):
 
     __slots__ = ("_front", "_is_delivering", "_left", "_sink", "_tail", "is_ended", "src")
 
-    def __init__(
-        self, src: int, memory: mmap.mmap, view: memoryview, words: memoryview,
-        at: int, size: int, head_word: int, tail_word: int,
-    ) -> None:  # fmt: skip
-        super().__init__(memory, view, words, at, size, head_word, tail_word)
+    def __init__(self, src: int, *where: Any) -> None:
+        super().__init__(*where)
         self.src = src
         self.is_ended = False
         self._tail = 0

@@ -41,137 +41,122 @@ class Setup:
     deadline: Deadline
     job: str = ""  # its id and generation
 
+    def settle(self, enter: Callable[[SignedFile, list[PeerIdentity]], None]) -> SignedFile:
+        """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
+        wrong with whom."""
+        identities = self._introduce()
+        held, failure, trouble = None, None, ""
+        try:
+            held = self._lead(identities) if self.rank == 0 else self._follow()
+            enter(held, identities)
+        except Exception as error:
+            failure, trouble = error, f"{error}" or type(error).__name__
+        try:
+            self._agree(trouble)
+            assert held is not None, "a rank that has no file has trouble"
+        except BaseException as error:
+            if failure is not None:
+                error.__cause__ = failure
+            if held is not None:
+                self._abandon(held)
+            raise
+        if self.rank == 0 and not is_far(held, identities):
+            held.remove()
+        if not held.is_folder:
+            held.file.close()  # the mapping keeps it
+        return held
 
-def settle(setup_state: Setup, enter: Callable[[SignedFile, list[PeerIdentity]], None]) -> SignedFile:
-    """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
-    wrong with whom."""
-    identities = _introduce(setup_state)
-    held, failure, trouble = None, None, ""
-    try:
-        held = _lead(setup_state, identities) if setup_state.rank == 0 else _follow(setup_state)
-        enter(held, identities)
-    except Exception as error:
-        failure, trouble = error, f"{error}" or type(error).__name__
-    try:
-        _agree(setup_state, trouble)
-        assert held is not None, "a rank that has no file has trouble"
-    except BaseException as error:
-        if failure is not None:
-            error.__cause__ = failure
-        if held is not None:
-            abandon(held, setup_state.rank)
-        raise
-    if setup_state.rank == 0 and not is_far(held, identities):
-        held.remove()
-    if not held.is_folder:
-        held.file.close()  # the mapping keeps it
-    return held
+    def _agree(self, trouble: str) -> None:
+        """Tell all that we are ready, or what our trouble is; ConnectError unless all are ready."""
+        try:
+            answers = self._exchange("file/attached", trouble.encode())
+        except ConnectError:
+            if not trouble:
+                raise
+            answers = []  # others are late, but what went wrong here is the news
+        if trouble:
+            raise ConnectError(f"rank {self.rank} over file: {trouble}")
+        troubles = [f"rank {rank}: {text.decode()}" for rank, text in enumerate(answers) if text]
+        if troubles:
+            raise ConnectError(f"rank {self.rank} is ready over file, but not all are: {'; '.join(troubles)}")
+
+    def _abandon(self, held: SignedFile) -> None:
+        """Let go of a file that no world came of; its maker takes it away."""
+        if self.rank == 0:
+            held.remove()
+        held.leave()
+
+    def _exchange(self, name: str, card: bytes) -> list[bytes]:
+        left = self.deadline.left()
+        return rendezvous.exchange(self.store, name, self.rank, self.world_size, card, self.clock, left)
+
+    def _introduce(self) -> list[PeerIdentity]:
+        """The identities of all ranks; ConnectError if they were not given the same address."""
+        card = {"address": self.address, **identity.here().card()}
+        identities = []
+        for rank, text in enumerate(self._exchange("file", json.dumps(card).encode())):
+            try:
+                facts = json.loads(text)
+                address = facts.pop("address")
+                identities.append(PeerIdentity(**facts))
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise ConnectError(
+                    f"rank {rank} left {text[:80]!r} in the store, which is no card of this transport"
+                ) from error
+            if address != self.address:
+                raise ConnectError(
+                    f"rank {self.rank} was told to meet at {self.address} and rank {rank} at "
+                    f"{address}; all ranks need the same address"
+                )
+        return identities
+
+    def _lead(self, identities: Sequence[PeerIdentity]) -> SignedFile:
+        """Rank 0: make the file and tell where it is, or what was wrong."""
+        place, said = self.place, dict[str, str]()
+        try:
+            for text in signed_file.sweep(place.base):
+                if not place.is_ours:  # where nobody named the place, tidying it is nobody's concern
+                    warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)
+            mode, maker = _mode(place, identities), identities[0]
+            terms = Terms(
+                mode, self.world_size, place.room(mode, self.world_size), os.urandom(16), maker.boot,
+                f"{maker}", self.job,
+            )  # fmt: skip
+            held = signed_file.make(place.base, terms, self.key)
+            if held.is_folder and not is_far(held, identities):
+                logs.lay_out(held.path, self.world_size)
+            said = {"path": f"{held.path}", "generation": terms.generation.hex()}
+        except BaseException as error:
+            said = {"trouble": f"{error}"}
+            raise
+        finally:
+            self.store.set("file/place", json.dumps(said))
+        return held
+
+    def _follow(self) -> SignedFile:
+        """The others: open what rank 0 has made."""
+        try:
+            self.store.wait(["file/place"], self.deadline.left())
+        except StoreTimeout as late:
+            why = ", but rank 0 made no file"
+            raise rendezvous.missed("file", self.rank, self.world_size, [0], late.seconds, why) from late
+        there = json.loads(self.store.get("file/place"))
+        if "trouble" in there:
+            raise ConnectError(f"rank 0 could make no file: {there['trouble']}")
+        try:
+            generation = bytes.fromhex(there["generation"])
+            return signed_file.attach(Path(there["path"]), generation, self.key, self.job)
+        except FileNotFoundError:
+            raise ConnectError(
+                f"{there['path']}, which rank 0 made, is not to be seen on {identity.here().host}. "
+                "Give a folder that all ranks see (file:///path), or use tcp://"
+            ) from None
 
 
 def is_far(held: SignedFile, identities: Sequence[PeerIdentity]) -> bool:
     """Whether ranks see the files over a network, and have to open them again and again."""
     has_hosts = len({identity.boot for identity in identities}) > 1
     return held.is_folder and (has_hosts or mounts.is_network(mounts.kind_of(held.path)))
-
-
-def _agree(setup_state: Setup, trouble: str) -> None:
-    """Tell all that we are ready, or what our trouble is; ConnectError unless all are ready."""
-    try:
-        answers = _exchange(setup_state, "file/attached", trouble.encode())
-    except ConnectError:
-        if not trouble:
-            raise
-        answers = []  # others are late, but what went wrong here is the news
-    if trouble:
-        raise ConnectError(f"rank {setup_state.rank} over file: {trouble}")
-    troubles = [f"rank {rank}: {text.decode()}" for rank, text in enumerate(answers) if text]
-    if troubles:
-        raise ConnectError(
-            f"rank {setup_state.rank} is ready over file, but not all are: {'; '.join(troubles)}"
-        )
-
-
-def abandon(held: SignedFile, rank: int) -> None:
-    """Let go of a file that no world came of; its maker takes it away."""
-    if rank == 0:
-        held.remove()
-    held.leave()
-
-
-def _exchange(setup_state: Setup, name: str, card: bytes) -> list[bytes]:
-    return rendezvous.exchange(
-        setup_state.store,
-        name,
-        setup_state.rank,
-        setup_state.world_size,
-        card,
-        setup_state.clock,
-        setup_state.deadline.left(),
-    )
-
-
-def _introduce(setup_state: Setup) -> list[PeerIdentity]:
-    """The identities of all ranks; ConnectError if they were not given the same address."""
-    card = {"address": setup_state.address, **identity.here().card()}
-    identities = []
-    for rank, text in enumerate(_exchange(setup_state, "file", json.dumps(card).encode())):
-        try:
-            facts = json.loads(text)
-            address = facts.pop("address")
-            identities.append(PeerIdentity(**facts))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ConnectError(
-                f"rank {rank} left {text[:80]!r} in the store, which is no card of this transport"
-            ) from error
-        if address != setup_state.address:
-            raise ConnectError(
-                f"rank {setup_state.rank} was told to meet at {setup_state.address} and rank {rank} at "
-                f"{address}; all ranks need the same address"
-            )
-    return identities
-
-
-def _lead(setup_state: Setup, identities: Sequence[PeerIdentity]) -> SignedFile:
-    """Rank 0: make the file and tell where it is, or what was wrong."""
-    place = setup_state.place
-    try:
-        _complain(signed_file.sweep(place.base), place)
-        mode = _mode(place, identities)
-        terms = Terms(
-            mode, setup_state.world_size, place.room(mode, setup_state.world_size), os.urandom(16),
-            identities[0].boot, f"{identities[0]}", setup_state.job,
-        )  # fmt: skip
-        held = signed_file.make(place.base, terms, setup_state.key)
-        if held.is_folder and not is_far(held, identities):
-            logs.lay_out(held.path, setup_state.world_size)
-    except BaseException as error:
-        setup_state.store.set("file/place", json.dumps({"trouble": f"{error}"}))
-        raise
-    there = {"path": f"{held.path}", "generation": terms.generation.hex()}
-    setup_state.store.set("file/place", json.dumps(there))
-    return held
-
-
-def _follow(setup_state: Setup) -> SignedFile:
-    """The others: open what rank 0 has made."""
-    try:
-        setup_state.store.wait(["file/place"], setup_state.deadline.left())
-    except StoreTimeout as late:
-        raise rendezvous.missed(
-            "file", setup_state.rank, setup_state.world_size, [0], late.seconds, ", but rank 0 made no file"
-        ) from late
-    there = json.loads(setup_state.store.get("file/place"))
-    if "trouble" in there:
-        raise ConnectError(f"rank 0 could make no file: {there['trouble']}")
-    try:
-        return signed_file.attach(
-            Path(there["path"]), bytes.fromhex(there["generation"]), setup_state.key, setup_state.job
-        )
-    except FileNotFoundError:
-        raise ConnectError(
-            f"{there['path']}, which rank 0 made, is not to be seen on {identity.here().host}. "
-            "Give a folder that all ranks see (file:///path), or use tcp://"
-        ) from None
 
 
 def _mode(place: FileAddress, identities: Sequence[PeerIdentity]) -> str:
@@ -200,9 +185,3 @@ def _mode(place: FileAddress, identities: Sequence[PeerIdentity]) -> str:
         stacklevel=2,
     )
     return "append"
-
-
-def _complain(removed: list[str], place: FileAddress) -> None:
-    if not place.is_ours:  # where nobody named the place, tidying it is nobody's concern
-        for text in removed:
-            warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)

@@ -20,7 +20,7 @@ from contextlib import suppress
 from transports.clock import Clock, Deadline
 from transports.errors import DistNetworkError, OtherJob, TrustError
 from transports.job import JobCard, are_apart
-from transports.sockets import endpoints, handshake
+from transports.sockets import endpoints, handshake, liveness
 from transports.sockets.handshake import Claim
 
 SLOTS = 128
@@ -190,6 +190,7 @@ def dial_once(
     connection, is_ours, text = _knock(host, port, key, claim, deadline, job)
     if is_ours and not text:
         connection.settimeout(None)
+        liveness.watch_over(connection)
         return connection
     connection.close()
     where = endpoints.shown(host, port)

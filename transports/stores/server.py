@@ -67,11 +67,7 @@ class StoreServer:
         self._key_values, self._lobby = WatchedTable(), WatchedTable()
         self._clients: dict[int, ServedClient] = {}
         # Clients whose turn comes: with short requests, with long ones, and with one for the list of all keys.
-        self._short, self._long, self._lists = (
-            deque[ServedClient](),
-            deque[ServedClient](),
-            deque[ServedClient](),
-        )
+        self._short, self._long, self._lists = (deque[ServedClient]() for _ in range(3))
         self._listing: set[ServedClient] = set()  # they have not taken all of such a list
         self._timers: Timers[ServedClient] = Timers(clock)
         self._wake, self._alarm = socket.socketpair()

@@ -21,7 +21,7 @@ from transports.keys import job_key
 from transports.sockets import endpoints
 from transports.sockets.auth_listener import ADVICE, ask_whose, dial, dial_once
 from transports.sockets.handshake import Claim
-from transports.sockets.liveness import Unheard, patiently, watch_over
+from transports.sockets.liveness import Unheard, patiently
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
 from transports.stores.server import KEY, LOBBY, StoreServer
@@ -94,7 +94,7 @@ class TCPStore(Store):
         self._finalizer = weakref.finalize(self, _release, self._server, self._is_shared, self._idle)
         try:
             deadline = self._clock.deadline(self._seconds)
-            self._idle.append(_prepared(dial(*self._there, self._clock, deadline, self._job)))
+            self._idle.append(dial(*self._there, self._clock, deadline, self._job))
             self._join(is_master, wait_for_workers)
         except BaseException:
             self.close()
@@ -190,7 +190,7 @@ class TCPStore(Store):
             return self._return()
         try:  # all connections are in use by other threads; and it was there, so a refusal is its end
             deadline = self._clock.deadline(min(REACH, self._seconds))
-            return _prepared(dial_once(*self._there, deadline, self._job))
+            return dial_once(*self._there, deadline, self._job)
         except OSError as error:
             self._lost = self._gone(operation, error, REACH)
             raise self._lost from error
@@ -213,7 +213,7 @@ class TCPStore(Store):
                 self._silent = self._clock.deadline(AGAIN)
             raise DistNetworkError(str(lost)) from lost
         self._lost = self._silent = None
-        return _prepared(connection)
+        return connection
 
     def _gone(self, operation: str, error: Exception, limit: float = GRACE) -> DistNetworkError:
         where = endpoints.shown(self.host, self.port)
@@ -247,11 +247,6 @@ class TCPStore(Store):
         role = f"master of {self._server!r}" if self._server is not None else "client"
         state = ", closed" if self._is_closed else ""
         return f"<TCPStore {endpoints.shown(self.host, self.port)}, {role}{state}>"
-
-
-def _prepared(connection: socket.socket) -> socket.socket:
-    watch_over(connection)
-    return connection
 
 
 def _hang_up(idle: list[socket.socket]) -> None:

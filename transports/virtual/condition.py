@@ -76,7 +76,8 @@ class VirtualCondition:
         return notified
 
     def notify(self, n: int = 1) -> None:
-        self._held_or_outside()
+        if not self._depth or self._holder is not self._clock.current():
+            raise RuntimeError("only who holds a condition can notify those who wait for it")
         while n > 0 and self._waiters:
             self._clock.wake(self._waiters.popleft())
             n -= 1
@@ -125,10 +126,6 @@ class VirtualCondition:
         if me is None or self._holder is not me or not self._depth:
             raise RuntimeError("only who holds a condition, in a simulated thread, can wait for it")
         return me
-
-    def _held_or_outside(self) -> None:
-        if not self._depth or self._holder is not self._clock.current():
-            raise RuntimeError("only who holds a condition can notify those who wait for it")
 
     def __repr__(self) -> str:
         state = "free" if not self._depth else f"held by {self._holder.name if self._holder else '?'}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import FrameType
 from typing import TypeVar
@@ -154,21 +155,12 @@ def buffering(circle: Sequence[int], sending: Sequence[int]) -> str:
 
 def find_circle(waits: Mapping[T, Sequence[T]]) -> list[T]:
     """Ranks (or threads) of which each waits for the next and the last for the first, or none."""
-    done: set[T] = set()
-    for start in waits:
-        path: list[T] = []
-        iterators = [iter([start])]
-        while iterators:
-            rank = next(iterators[-1], None)
-            if rank is None:
-                iterators.pop()
-                if path:
-                    done.add(path.pop())
-            elif rank in path:
-                return path[path.index(rank) :]
-            elif rank not in done:
-                path.append(rank)
-                iterators.append(iter(waits.get(rank, ())))
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:
+        circle: list[T] = error.args[1][:0:-1]
+        start = circle.index(next(one for one in waits if one in circle))
+        return circle[start:] + circle[:start]
     return []
 
 

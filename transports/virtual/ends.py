@@ -1,6 +1,6 @@
 """One rank's end of a simulated world: threads wait at it, messages are written into its inbox, and it leaves.
 
-    a thread waits    `_wait` parks it; `_rouse` wakes it when something has come and its condition holds
+    a thread waits    `_wait` parks it; `wake_waiting` wakes it when something has come and its condition holds
     a rank leaves     close or kill ─► all that it has sent lands ─► the world notes it down ─► the others hear
 
 Sends and the way of a message stand above: `waiting_sends` and `transports.sim`.
@@ -8,7 +8,6 @@ Sends and the way of a message stand above: `waiting_sends` and `transports.sim`
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -16,19 +15,20 @@ from transports.clock import PICO, Clock, picoseconds
 from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost, TransportClosed
 from transports.virtual.clock import VirtualClock
-from transports.virtual.inboxes import Explains, Waiting
+from transports.virtual.inboxes import Explains, HearsLate, Waiting
 from transports.virtual.medium import SimMessage, medium_of
+from transports.virtual.rendezvous_sends import Offers
 from transports.virtual.sim_thread import SimThread
 from transports.virtual.worlds import ConnectedEnds
 
 
 class SimEnd(Transport):
-    """The state of one end, and the threads that wait at it. In slots, since a dictionary of 30 entries takes 1.6 KB."""
+    """The state of one end, its messages under way, and the threads that wait at it. In slots, since a dictionary of 30 entries takes 1.6 KB."""
 
     __slots__ = (
-        "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_lost",
-        "_meeting", "_offers", "_outgoing", "_reported", "_told", "_waiters", "_working", "_world", "medium",
-        "virtual",
+        "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_latest", "_lost",
+        "_meeting", "_offers", "_outgoing", "_outgoing_bytes", "_reported", "_sends_waiting", "_told", "_waiters",
+        "_working", "_world", "medium", "nth", "strict", "virtual",
     )  # fmt: skip
 
     def __init__(self, rank: int, world_size: int, address: str, clock: Clock) -> None:
@@ -47,22 +47,57 @@ class SimEnd(Transport):
         self._waiters: list[tuple[SimThread, Callable[[], bool] | None]] = []
         self._offers: list[SimMessage] = []  # messages that wait until we wait
         self._meeting: SimMessage | None = None  # the one of them that is on its way
-        self._outgoing = 0  # messages of ours that have not landed
+        self._outgoing = self._outgoing_bytes = 0  # messages of ours that have not landed
+        self._latest: SimMessage | None = None  # what was sent last, until it has landed
+        self._sends_waiting = 0
+        self.strict: Offers | None = None  # messages that wait for their own receives
+        self.nth: int | None = (
+            None  # of the message that lands, if its place does not tell (`fault_injector`)
+        )
         self._farewell = ""  # why we are gone, once all we sent has landed
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = self._has_left = False
 
-    @abstractmethod
-    def _depart(self, message: SimMessage) -> None:
+    def set_out(self, message: SimMessage) -> None:
         """Let the transfer of a message begin."""
+        self._latest, self.last_sent = message, (message.dst.rank, message.header)
+        self._outgoing += 1
+        self._outgoing_bytes += message.nbytes
+        medium = self.medium
+        if medium.injector is None:
+            medium.transmit(message)
+        else:
+            medium.injector.depart(message)
 
-    @abstractmethod
-    def take(self, message: SimMessage) -> None:
-        """A message lands here."""
-
-    @abstractmethod
     def landed(self, message: SimMessage) -> None:
         """A message of ours has landed."""
+        if message is self._latest:
+            self._latest = None
+        self._outgoing -= 1
+        self._outgoing_bytes -= message.nbytes
+        if self._sends_waiting and self._waiters and not self._is_closed:
+            self.wake_waiting()
+        if not self._outgoing and self._farewell:
+            self._go()
+
+    def take(self, message: SimMessage) -> None:
+        """A message lands here."""
+        src = message.src.rank
+        if not (self._is_closed or message.is_void or src in self._lost):
+            if message.ticket is not None:
+                self.nth = message.ticket.nth
+            sink = None if self.strict is None else self.strict.sink(message)
+            self._deliver(src, message.header, message.payload, sink)
+            self.nth = None
+        elif self._has_left and not message.is_void:
+            inbox: object = self._inbox
+            if isinstance(inbox, HearsLate):
+                inbox.missed(src, message.header)
+        if self.strict is not None:
+            self.strict.landed(message)
+        if self._meeting is message:
+            self._meeting = None
+            self._accept()
 
     def _demand_open(self) -> ConnectedEnds[Any]:
         if self._is_closed:
@@ -89,7 +124,7 @@ class SimEnd(Transport):
         try:
             self.virtual.park(None if timeout is None else picoseconds(timeout), why, me, about)
         finally:
-            if entry in self._waiters:  # else `_rouse` has taken us out
+            if entry in self._waiters:  # else `wake_waiting` has taken us out
                 self._waiters.remove(entry)
                 if not self._waiters:
                     world.waiting.pop(self, None)
@@ -101,15 +136,15 @@ class SimEnd(Transport):
                 return
             message = self._meeting = self._offers.pop(0)
             assert isinstance(message.src, SimEnd)
-            message.src._depart(message)
+            message.src.set_out(message)
 
     def rouse(self) -> None:
         """Something was delivered by others than the network."""
         self._deliveries += 1
-        self._rouse()
+        self.wake_waiting()
 
-    def _rouse(self) -> None:
-        """Wake those who have what they wait for."""
+    def wake_waiting(self) -> None:
+        """Wake the threads that wait here and have what they wait for, perhaps without any message."""
         waiting, self._waiters = self._waiters, []
         for entry in waiting:
             sim_thread, ready = entry
@@ -124,10 +159,6 @@ class SimEnd(Transport):
         """The waiting thread knows when it will go on. It is told afterwards that others have left."""
         if self._world is not None:
             self._world.waiting.pop(self, None)
-
-    def wake_waiting(self) -> None:
-        """Wake the threads that wait here: their condition may hold, without any message."""
-        self._rouse()
 
     def _explain(self, done: Callable[[], bool] | None) -> Waiting:
         said = self._inbox.explain(done) if isinstance(self._inbox, Explains) else None
@@ -144,7 +175,7 @@ class SimEnd(Transport):
             sink.write(memoryview(payload))
         self._deliveries += 1
         if self._waiters:
-            self._rouse()
+            self.wake_waiting()
 
     def _hear(self, world: ConnectedEnds[Any]) -> None:
         """Learn who has left."""
@@ -160,7 +191,7 @@ class SimEnd(Transport):
         self._inbox.lost(peer, error)
         self._deliveries += 1
         if self._waiters:
-            self._rouse()
+            self.wake_waiting()
 
     # ------------------------------------------------------------------------------------ leaving
 
@@ -169,7 +200,7 @@ class SimEnd(Transport):
             return
         self._shut()
         self._has_left = True
-        self._rouse()
+        self.wake_waiting()
         if self._world is not None:
             self._flush(self._world)
         self._leave(CLOSED)

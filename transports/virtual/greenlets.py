@@ -14,12 +14,13 @@ greenlet (the extra `fast`) is optional; https://greenlet.readthedocs.io.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FrameType
+from typing import Any
 
 import greenlet
 
-from transports.virtual.sim_thread import SimThread, stop_thread
+from transports.virtual.sim_thread import SimThread
 
 STACK = 16 << 20  # bytes for the host's thread, in which all stacks take turns
 
@@ -56,17 +57,8 @@ class GreenletSimThread(SimThread):
 
     __slots__ = ("_greenlet", "_host")
 
-    def __init__(
-        self,
-        host: GreenletThread,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
-        function: Callable[[], None],
-        name: str,
-        rank: int,
-        main: SimThread | None,
-    ) -> None:
-        super().__init__(live, join, function, name, rank, main)
+    def __init__(self, host: GreenletThread, *given: Any) -> None:
+        super().__init__(*given)
         self._host = host
         self._greenlet: greenlet.greenlet | None = None
 
@@ -98,10 +90,6 @@ class GreenletSimThread(SimThread):
 
     def is_here(self) -> bool:
         return self._greenlet is not None and greenlet.getcurrent() is self._greenlet
-
-    def interrupt(self) -> None:
-        if self._host.thread is not None and self._host.thread.ident is not None:
-            stop_thread(self._host.thread.ident)
 
     def see_off(self) -> None:
         """The host ends with the last of its simulated threads."""

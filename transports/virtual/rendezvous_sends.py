@@ -127,9 +127,8 @@ class Offers:
         for message, sender in waiting:
             if sender.is_over:
                 continue
-            receive = (
-                None if self._is_behind(message) else self._inbox.claim(message.src.rank, message.header)
-            )
+            is_behind = self._is_behind(message)
+            receive = None if is_behind else self._inbox.claim(message.src.rank, message.header)
             if receive is None:
                 left.append((message, sender))
                 continue

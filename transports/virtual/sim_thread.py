@@ -47,14 +47,9 @@ class SimThread(ABC):
     )  # fmt: skip
 
     def __init__(
-        self,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
-        function: Callable[[], None],
-        name: str,
-        rank: int,
-        main: SimThread | None,
-    ) -> None:
+        self, live: Callable[[SimThread], None], join: Callable[[SimThread, float | None], None],
+        function: Callable[[], None], name: str, rank: int, main: SimThread | None,
+    ) -> None:  # fmt: skip
         self.function, self.name, self.rank = function, name, rank
         self.main = self if main is None else main
         self.helpers: tuple[SimThread, ...] = ()  # of a head: what belongs to it, and is not over
@@ -91,11 +86,8 @@ class SimThread(ABC):
         except (Stopped, SystemExit):
             pass
         except BaseException as error:
-            threading.excepthook(
-                threading.ExceptHookArgs(
-                    (type(error), error, error.__traceback__, threading.current_thread())
-                )
-            )
+            what = type(error), error, error.__traceback__, threading.current_thread()
+            threading.excepthook(threading.ExceptHookArgs(what))
 
     @abstractmethod
     def prepare(self) -> bool:
@@ -113,9 +105,10 @@ class SimThread(ABC):
     def is_here(self) -> bool:
         """Whether the caller is this simulated thread."""
 
-    @abstractmethod
     def interrupt(self) -> None:
-        """Stop it wherever it is, even in a computation without end."""
+        """Stop it wherever it is, even in a computation without end: as soon as it runs Python."""
+        if (ident := self.ident()) is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(Stopped))
 
     @abstractmethod
     def see_off(self) -> None:
@@ -177,10 +170,6 @@ class OsSimThread(SimThread):
     def is_here(self) -> bool:
         return get_ident() == self._ident
 
-    def interrupt(self) -> None:
-        if self._ident is not None:
-            stop_thread(self._ident)
-
     def see_off(self) -> None:
         if self._thread is not None:
             self._thread.join()
@@ -190,8 +179,3 @@ class OsSimThread(SimThread):
 
     def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
         return None if self._ident is None else of_threads.get(self._ident)
-
-
-def stop_thread(ident: int) -> None:
-    """Raise Stopped in a thread, as soon as it runs Python."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(Stopped))

@@ -131,6 +131,11 @@ class Topology(Protocol):
         """The way from one rank to another one; the same each time."""
 
 
+def no_place(rank: int, topology: Any) -> ValueError:
+    """The error about a rank of which a topology knows nothing."""
+    return ValueError(f"rank {rank} has no place: {topology} holds {topology.places}")
+
+
 @dataclass(frozen=True)
 class Uniform:
     """Every pair is joined by the same link."""
@@ -182,10 +187,7 @@ class TwoLevel:
     def node(self, rank: int) -> int:
         node = rank // self.gpus
         if node >= self.nodes:
-            raise ValueError(
-                f"rank {rank} has no place: {self.nodes} nodes with {self.gpus} ranks each hold "
-                f"{self.nodes * self.gpus}"
-            )
+            raise no_place(rank, self)
         return node
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from transports.clock import Clock
+from transports.clock import SYSTEM, Clock
 from transports.contract import Begun, Buffer, Inbox, flat
 from transports.errors import PeerLost
 from transports.virtual.ends import SimEnd
@@ -29,12 +29,13 @@ from transports.virtual.worlds import ConnectedEnds
 class WaitingSends(SimEnd):
     """An end whose sends may wait, and whose receives others may wait for."""
 
-    __slots__ = ("_is_limited", "_outgoing_bytes", "_sends_waiting", "strict")
+    __slots__ = ("_is_limited",)
 
-    def __init__(self, rank: int, world_size: int, address: str, clock: Clock) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
-        self.strict: Offers | None = None  # messages that wait for their own receives
-        self._outgoing_bytes = self._sends_waiting = 0
+        self.nth: int | None = (
+            None  # of the message that lands, if its place does not tell (`fault_injector`)
+        )
         network = self.medium.network
         self._is_limited = network.eager is not None or network.window is not None
 
@@ -102,17 +103,13 @@ class WaitingSends(SimEnd):
             if self._meets_receiver(message) or self._is_behind(peer):
                 self._offer(peer, message)
             else:
-                self._depart(message)
+                self.set_out(message)
         return RendezvousSend(message, self._until_landed)
 
     @property
     def is_over(self) -> bool:
         """Whether it was killed."""
         return self._is_closed and not self._has_left
-
-    def set_out(self, message: SimMessage) -> None:
-        """Let the transfer of a message begin that was kept waiting."""
-        self._depart(message)
 
     # ----------------------------------------------------------------------- meeting the receiver
 
@@ -138,17 +135,15 @@ class WaitingSends(SimEnd):
         if message in self._offers:
             self._offers.remove(message)
             assert isinstance(message.src, WaitingSends)
-            message.src._depart(message)
+            message.src.set_out(message)
 
     def _until_landed(self, message: SimMessage, timeout: float | None) -> None:
         """Wait until what we sent is there; after `timeout` go on."""
         peer = message.dst
         assert isinstance(peer, WaitingSends)
         is_strict = peer.strict is not None
-        what = (
-            f"send of {message.nbytes} bytes ({'its receive is not posted' if is_strict else 'rendezvous'})"
-        )
-        why = Waiting((peer.rank,), what, is_strict)
+        because = "its receive is not posted" if is_strict else "rendezvous"
+        why = Waiting((peer.rank,), f"send of {message.nbytes} bytes ({because})", is_strict)
         try:
             self._stand_by(lambda: message.has_landed, peer.rank, why, timeout)
         except BaseException:
@@ -169,10 +164,9 @@ class WaitingSends(SimEnd):
             self._hear(world)
             if not deadline.is_over() and dst not in self._lost:
                 self._sends_waiting += 1
+                ends: Callable[[], bool] = lambda: done() or dst in self._lost or self._is_closed  # noqa: E731
                 try:
-                    self._wait(
-                        lambda: done() or dst in self._lost or self._is_closed, deadline.left(), lambda: why
-                    )
+                    self._wait(ends, deadline.left(), lambda: why)
                 finally:
                     self._sends_waiting -= 1
             elif not done():

@@ -30,23 +30,13 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.prepared import (
-    OVER_TRANSPORT,
-    Algorithm,
-    MakeVector,
-    PreparedCall,
-    links_of,
-)
+from minitorch_dist.distributed.prepared import OVER_TRANSPORT, Algorithm, MakeVector, PreparedCall, links_of
 from minitorch_dist.distributed.schedules import arrivals, batched_overtaking, choice, domain
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.sim import topology_links
 from minitorch_dist.sim.fast import collective_results, lockstep, payloadless
-from minitorch_dist.sim.fast.pending_collective import (
-    CollectiveWaiter,
-    LightCollectives,
-    PendingCollective,
-)
+from minitorch_dist.sim.fast.pending_collective import CollectiveWaiter, LightCollectives, PendingCollective
 from minitorch_dist.sim.message_engine import MessageEngine, sees_messages
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from transports.sim import SimTransport
@@ -123,30 +113,30 @@ class BatchedEngine(MessageEngine):
     # ------------------------------------------------------------------------------ all together
 
     def may_meet(self, call: PreparedCall) -> bool:
-        group = call.group
+        return (
+            self._is_unwatched(call)
+            and call.size >= (self.many or 0)
+            and call.schedule.collective in TOGETHER
+            and self._wires_of(call.group) is not None
+        )
+
+    def _is_unwatched(self, call: PreparedCall) -> bool:
+        """Whether its messages may go in another way than one by one."""
         return (
             self.many is not None
-            and call.size >= self.many
-            and call.schedule.collective in TOGETHER
             and call.schedule not in self._by_rank
             and self.is_eager
-            and not sees_messages(group)
+            and not sees_messages(call.group)
             and not self.medium.is_disturbed
-            and self._wires_of(group) is not None
         )
 
     def _may_be_light(self, call: PreparedCall, vector: Vector, arrays: Mapping[Any, Array]) -> bool:
         """Whether nobody asks for the messages themselves, and all ranks know their lengths."""
-        first = next(iter(arrays.values()), None)
         return (
-            self.many is not None
-            and not has_numbers(first)
+            not has_numbers(next(iter(arrays.values()), None))
+            and self._is_unwatched(call)
             and call.schedule.collective != "all_to_all"
-            and call.schedule not in self._by_rank
-            and self.is_eager
             and not self.adding
-            and not sees_messages(call.group)
-            and not self.medium.is_disturbed
             and len(self._light.rows(call, vector).source) <= payloadless.MOST
         )
 

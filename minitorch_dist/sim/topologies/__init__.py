@@ -7,19 +7,15 @@
     dragonfly(9, 4, 2, 2, link)           9 groups of 4 routers with 2 ranks; 2 links of each router go far
 
 Each is a small class with a method `route` (see `transports.virtual.topology`): the way depends on its two
-ends alone, by the rule of the textbook. `places` is how many ranks it holds, and `fastest` is a link that
-no rank's ports beat (for bounds).
+ends alone, by the rule of the textbook. `places` is how many ranks it holds. No rank's ports beat its
+`link`, or its `fastest` where it has several kinds (for bounds).
 """
 
 from __future__ import annotations
 
 from minitorch_dist.sim.topologies.dragonfly import Dragonfly as Dragonfly, dragonfly as dragonfly
 from minitorch_dist.sim.topologies.fat_tree import FatTree as FatTree, fat_tree as fat_tree
-from minitorch_dist.sim.topologies.mesh import (
-    MeshNetwork as MeshNetwork,
-    mesh as mesh,
-    torus as torus,
-)
+from minitorch_dist.sim.topologies.mesh import MeshNetwork as MeshNetwork, mesh as mesh, torus as torus
 from minitorch_dist.sim.topologies.rails import Rails as Rails, rails as rails
 from transports.virtual.topology import Topology
 

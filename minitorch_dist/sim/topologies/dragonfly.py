@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from transports.virtual.topology import Link, Route, Station
+from transports.virtual.topology import Link, Route, Station, no_place
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,6 @@ class Dragonfly:
     def places(self) -> int:
         return self.groups * self.routers * self.ranks
 
-    @property
-    def fastest(self) -> Link:
-        return self.link
-
     def __str__(self) -> str:
         return f"a dragonfly of {self.groups} groups of {self.routers} routers with {self.ranks} ranks"
 
@@ -85,22 +81,14 @@ class Dragonfly:
     def place(self, rank: int) -> tuple[int, int]:
         """Its group, and its router there."""
         if not 0 <= rank < self.places:
-            raise ValueError(
-                f"rank {rank} has no place: {self.groups} groups of {self.routers} routers with "
-                f"{self.ranks} ranks each hold {self.places}"
-            )
+            raise no_place(rank, self)
         return divmod(rank // self.ranks, self.routers)
 
 
 def dragonfly(
-    groups: int,
-    routers: int,
-    ranks: int,
-    far_links: int,
-    link: Link,
-    local: Link | None = None,
+    groups: int, routers: int, ranks: int, far_links: int, link: Link, local: Link | None = None,
     far: Link | None = None,
-) -> Dragonfly:
+) -> Dragonfly:  # fmt: skip
     """Groups of routers, any two of which are joined; messages take minimal ways.
 
     Args:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transports.virtual.topology import Link, Route, Station
+from transports.virtual.topology import Link, Route, Station, no_place
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,6 @@ class FatTree:
     def places(self) -> int:
         return self.leaves * self.ranks
 
-    @property
-    def fastest(self) -> Link:
-        return self.link
-
     def __str__(self) -> str:
         return f"a fat tree of {self.leaves} leaves with {self.ranks} ranks, and {self.spines} spines"
 
@@ -64,10 +60,7 @@ class FatTree:
     def leaf(self, rank: int) -> int:
         leaf = rank // self.ranks
         if leaf >= self.leaves:
-            raise ValueError(
-                f"rank {rank} has no place: {self.leaves} leaves with {self.ranks} ranks each hold "
-                f"{self.leaves * self.ranks}"
-            )
+            raise no_place(rank, self)
         return leaf
 
 

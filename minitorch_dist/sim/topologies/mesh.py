@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from transports.virtual.topology import Link, Route, Station
+from transports.virtual.topology import Link, Route, Station, no_place
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,6 @@ class MeshNetwork:
     @property
     def places(self) -> int:
         return math.prod(self.shape)
-
-    @property
-    def fastest(self) -> Link:
-        return self.link
 
     def __str__(self) -> str:
         sides = " × ".join(map(str, self.shape))
@@ -84,7 +80,7 @@ class MeshNetwork:
             rest, here = divmod(rest, extent)
             place.append(here)
         if rest:
-            raise ValueError(f"rank {rank} has no place in a mesh of {self.shape}")
+            raise no_place(rank, self)
         return place[::-1]
 
     def _rank(self, place: Sequence[int]) -> int:

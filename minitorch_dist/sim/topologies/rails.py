@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transports.virtual.topology import FREE, Link, Route, Station
+from transports.virtual.topology import FREE, Link, Route, Station, no_place
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,7 @@ class Rails:
         """Its node, and its number there, which is its rail."""
         node, gpu = divmod(rank, self.gpus)
         if node >= self.nodes:
-            raise ValueError(
-                f"rank {rank} has no place: {self.nodes} nodes with {self.gpus} GPUs each hold {self.places}"
-            )
+            raise no_place(rank, self)
         return node, gpu
 
     def node(self, rank: int) -> int:
