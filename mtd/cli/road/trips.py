@@ -137,7 +137,7 @@ TRIPS = {
         Trip("step", "a training step: `Linear`, `cross_entropy`, `SGD`", training_step,
              {"step": Limit(14, 530, 14, 620)}, 1),
         Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
-             {"all_reduce, first call": Limit(27, 1100, 28, 1100),
+             {"all_reduce, first call": Limit(28, 1100, 28, 1100),
               "all_reduce, second call": Limit(13, 500, 14, 500)}),
         Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(11, 220, 11, 220)}),
         Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
