@@ -82,9 +82,12 @@ def failures(options: argparse.Namespace) -> reasons.Failures | None:
 
 
 def _seconds(option: str, text: str) -> float:
-    try:
-        if text[-1:] in LONG:
+    if text[-1:] in LONG:
+        try:
             return float(text[:-1]) * LONG[text[-1]]
+        except ValueError:
+            raise ValueError(f"--{option} is like 3h or 90s, not {text!r}") from None
+    try:
         return span(text) / PICO
     except ValueError as error:
         raise ValueError(f"--{option}: {error}") from None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mtd.course import lesson
+from mtd.course.path import LessonAnswer
 from tests.course import check_times
 
 
@@ -19,8 +20,8 @@ def test_a_check_is_judged_by_its_share_of_the_plan(
     one = lesson.find(13)
     begun = itertools.count()
 
-    def check(asked: Any, own: Any) -> Any:
-        assert asked.number == 13 and (own / asked.file).exists()
+    def check(asked: LessonAnswer) -> Any:
+        assert asked.lesson.number == 13 and (asked.own / asked.lesson.file).exists()
         next(begun)
         return type("Verdict", (), {"seconds": plans * one.seconds * slowness})
 

@@ -20,7 +20,7 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch, sim
 from minitorch_dist.distributed.execution.layout import EAGER
-from minitorch_dist.distributed.fast.boards import DRIVE
+from minitorch_dist.distributed.fast.board_call import DRIVE
 from tests.distributed import nursery
 
 LARGE: Final = EAGER // 4 + 100  # elements of what threads borrow from each other

@@ -37,7 +37,7 @@ def test_scratch_is_used_again() -> None:
 
 def test_segments_do_not_depend_on_who_holds_them() -> None:
     sizes = {0: 10, 1: 20, 2: 3 * MEGA, 3: 5, 4: 0}
-    cut = [s.pieces for s in segments([0, 1, 2, 3, 4], sizes.__getitem__, 4)]
+    cut = list(segments([0, 1, 2, 3, 4], sizes.__getitem__, 4))
     assert cut[0][0] == (0, 0, 10)
     whole: dict[int, int] = {}
     for pieces in cut:
@@ -46,7 +46,7 @@ def test_segments_do_not_depend_on_who_holds_them() -> None:
             assert whole.get(chunk, 0) == start
             whole[chunk] = stop
     assert whole == sizes
-    assert [s.pieces for s in segments([], sizes.__getitem__, 4)] == [()], "an empty message"
+    assert list(segments([], sizes.__getitem__, 4)) == [()], "an empty message"
 
 
 def test_the_root_of_a_tree_asks_for_large_vectors() -> None:
