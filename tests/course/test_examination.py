@@ -27,10 +27,14 @@ def where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return make(tmp_path / "course", room(tmp_path / "room"))[0]
 
 
-def examined(where: Workspace, number: int, text: str, **how: object) -> Examination:
+def examined(where: Workspace, number: int, text: str, limit: float | None = None) -> Examination:
     one = lesson.find(number, where.room)
     where.file(one).write_text(text)
-    with Examination.of(where, one, **how) as exam:  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        if limit is not None:
+            patch.setattr(examination, "limits", lambda lesson: (limit, 30 + 5 * limit))
+        exam = Examination.of(where, one)
+    with exam:
         exam.wait()
     assert exam.is_over and "over" in repr(exam)
     return exam

@@ -14,6 +14,7 @@ import pytest
 
 from mtd.course import building, cells, checking, lamps, lesson, notebooks, pieces
 from mtd.course.lesson import Lesson
+from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from minitorch_dist.distributed import leftover_messages
 from tests.notebooks import executing
@@ -35,10 +36,10 @@ def in_full(one: Lesson) -> Any:
 
 
 def _ask_first(
-    verdict: CheckVerdict, one: Lesson, file: Path, processes: bool = True, ask: Any = checking.ask_all
+    verdict: CheckVerdict, answer: LessonAnswer, processes: bool = True, ask: Any = checking.ask_all
 ) -> None:
-    first = lamps.asked_by(checking.load(one))[0]
-    ask(verdict, one, file, only={*first.lamps}, processes=processes)
+    first = lamps.asked_by(checking.load(answer.lesson))[0]
+    ask(verdict, answer, only={*first.lamps}, processes=processes)
 
 
 @pytest.mark.slow
