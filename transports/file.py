@@ -135,7 +135,8 @@ class FileTransport(PolledTransport):
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            self._demand_open()
+            if self._state != "open":
+                self._demand_open()
 
     def _deaths(self) -> Mapping[int, str]:
         peers = [inlet.src for inlet in self._inlets if inlet.src != self.rank]

@@ -140,7 +140,8 @@ class PolledTransport(DrivenTransport):
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            self._demand_open()
+            if self._state != "open":
+                self._demand_open()
             if dst in self._lost:
                 raise PeerLost(dst, self._lost[dst].why)
 
@@ -149,7 +150,8 @@ class PolledTransport(DrivenTransport):
         if not self._turn.try_take():
             return False
         try:
-            self._demand_open()
+            if self._state != "open":
+                self._demand_open()
             before = self._deliveries
             moved = self._poll()
             self._glance()
@@ -202,7 +204,8 @@ class PolledTransport(DrivenTransport):
                 pause.reset()
             else:
                 pause.pause(deadline.left())
-            self._demand_open()
+            if self._state != "open":
+                self._demand_open()
             self._glance()
 
     def _poll(self) -> bool:
