@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import minitorch_dist as torch
 from minitorch_dist import nn
+from minitorch_dist.sim import device as devices_by_name
 from minitorch_dist.sim.device import Device
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base, observers
@@ -26,9 +27,11 @@ OFFLOADS: Final = ("none", "optimizer", "parameters")
 def check(offload: str, device: Device) -> None:
     """ValueError if nothing is known of the host of this device."""
     if offload != "none" and None in (device.host, device.host_memory):
+        known = ", ".join(
+            name for name in devices_by_name.known() if devices_by_name.gpu(name).host is not None
+        )
         raise ValueError(
-            f"--layout: offload: nobody has told the link of a {device.name} to its host; devices of which it is known are "
-            "a100-40, a100-80, h100 and h200"
+            f"--layout: offload: nobody has told the link of a {device.name} to its host; it is known of {known}"
         )
 
 

@@ -1,4 +1,4 @@
-"""What the host keeps: copies and updates take what the formula says, beside what is computed, and a plan tells them."""
+"""Offloading to the host: copies and updates take as long as the formula says, beside what is computed, and a plan tells them."""
 
 from __future__ import annotations
 

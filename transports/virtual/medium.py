@@ -195,7 +195,7 @@ class Medium:
                 self.foreseen[port]()
 
     def are_free(self, ports: Iterable[tuple[str, Any]]) -> bool:
-        """Whether no message stands at any of these ports, named as in `foreseen`."""
+        """Whether no message waits at any of these ports or passes it. They are named as in `foreseen`."""
         now, free = self.times.now(), {"tx": self._tx_free, "rx": self._rx_free}
         is_settled = not (self._departing or self._arriving)
         return is_settled and all(free[kind].get(port, 0) <= now for kind, port in ports)
