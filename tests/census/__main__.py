@@ -9,10 +9,13 @@ mtd dev census --names --used names.txt     the public names that nobody uses, h
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from mtd.cli.code_lines import GROUNDS, HOUSE, code_lines
@@ -45,8 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         functions = marks.begin(folder, HOUSE, files)
         for name in options.walk or walks.WALKS:
             marks.clear(folder, len(functions))
-            for command in walks.WALKS[name](HOUSE):
-                failed += not _took(page, name, command, folder)
+            failed += _failures(page, name, folder)
             for number, mark in enumerate(marks.entered(folder)):
                 if mark:
                     by[number].append(name)
@@ -58,8 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _took(page: Page, walk: str, command: list[str], folder: Path) -> bool:
-    """Carry one command out; whether it came to its end."""
+def _failures(page: Page, walk: str, folder: Path) -> int:
+    """Run the walk's commands, one on each processor at a time; how many of them failed."""
+    with ThreadPoolExecutor(os.cpu_count()) as runners:
+        ended = list(runners.map(partial(_ended, page, walk, folder), walks.WALKS[walk](HOUSE)))
+    page.say(f"{walk}: {len(ended)} commands")
+    return ended.count(False)
+
+
+def _ended(page: Page, walk: str, folder: Path, command: list[str]) -> bool:
+    """Run one command; whether it came to its end."""
     words = [word.replace("CENSUS", str(folder)) for word in command]
     try:
         ended = subprocess.run(
