@@ -71,8 +71,7 @@ models.resnet.Bottleneck models.ConvNet
 
 PARALLEL = """
 nn.DataParallel nn.SyncBatchNorm nn.parallel.DistributedDataParallel nn.parallel.DataParallel
-nn.parallel.distributed.DistributedDataParallel nn.parallel.data_parallel nn.parallel.replicate
-nn.parallel.scatter nn.parallel.gather nn.parallel.parallel_apply nn.parallel.comm.reduce_add
+nn.parallel.distributed.DistributedDataParallel
 nn.parallel.DistributedDataParallel.no_sync
 nn.parallel.DistributedDataParallel.register_comm_hook
 distributed.GradBucket distributed.algorithms.Join distributed.algorithms.join.Join

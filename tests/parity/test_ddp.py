@@ -294,10 +294,7 @@ def test_nothing_failed_that_should_not(both: list[tuple[Any, Any]]) -> None:
 FACES = [
     "nn.parallel.DistributedDataParallel",
     "nn.parallel.DistributedDataParallel.register_comm_hook",
-    "nn.parallel.DataParallel", "nn.parallel.data_parallel",
-    "nn.parallel.parallel_apply", "nn.parallel.gather", "nn.parallel.scatter",
-    "nn.parallel.scatter_gather.scatter_kwargs", "nn.parallel.comm.reduce_add",
-    "nn.DataParallel", "nn.SyncBatchNorm",
+    "nn.parallel.DataParallel", "nn.DataParallel", "nn.SyncBatchNorm",
     "nn.SyncBatchNorm.convert_sync_batchnorm", "distributed.algorithms.Join",
     "distributed.algorithms.join.Join.notify_join_context",
     "distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict",
