@@ -24,9 +24,18 @@ SHOWN = 30  # of the latest
 GAP = "…"
 KEPT = 10_000  # of the first, to be compared
 QUESTIONS = frozenset(
-    ("add", "check", "compare_set", "delete_key", "get", "list_keys", "num_keys", "queue_len", "queue_pop",
-     "queue_pop_now")
-)  # fmt: skip
+    (
+        "add",
+        "check",
+        "compare_set",
+        "delete_key",
+        "get",
+        "num_keys",
+        "queue_len",
+        "queue_pop",
+        "queue_pop_now",
+    )
+)
 """The commands of a store whose answers depend on what others have done by then."""
 
 

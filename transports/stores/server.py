@@ -31,7 +31,7 @@ from transports.keys import job_key
 from transports.sockets import liveness
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
-from transports.stores.key_values import READS, KeyValues, NotYet, Value, head
+from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.served_client import LEFT, READ, ServedClient
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
@@ -40,7 +40,6 @@ from transports.stores.waiting import KeyWaiters
 KEY = "tcp store"
 LOBBY = "lobby."  # before an operation: it concerns who has joined, not the users' keys
 IN_A_ROW = 32  # short requests of one client in one step
-LISTS = 4  # answers to `list_keys` that may be under way: each is a copy of all keys
 # seconds in which an answer has to be taken, and one more for so many bytes
 STALL, RATE = 60.0, 1 << 20
 _log = logging.getLogger("transports.stores")
@@ -66,9 +65,10 @@ class StoreServer:
         self.near_host = "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
         self._key_values, self._lobby = WatchedTable(), WatchedTable()
         self._clients: dict[int, ServedClient] = {}
-        # Clients whose turn comes: with short requests, with long ones, and with one for the list of all keys.
-        self._short, self._long, self._lists = (deque[ServedClient]() for _ in range(3))
-        self._listing: set[ServedClient] = set()  # they have not taken all of such a list
+        self._short, self._long = (
+            deque[ServedClient](),
+            deque[ServedClient](),
+        )  # clients with such requests, whose turn comes
         self._timers: Timers[ServedClient] = Timers(clock)
         self._wake, self._alarm = socket.socketpair()
         self._poll = select.poll()
@@ -118,12 +118,10 @@ class StoreServer:
             self._guarded(self._short.popleft(), self._take_turn)
         if self._long:
             self._guarded(self._long.popleft(), self._take_turn)
-        if self._lists and len(self._listing) < LISTS:
-            self._guarded(self._lists.popleft(), self._list)
 
     def _patience(self) -> float:
         """Seconds until there is something to do, even if no client says anything meanwhile."""
-        if self._short or self._long or (self._lists and len(self._listing) < LISTS):
+        if self._short or self._long:
             return 0.0
         left = self._timers.left()
         return 1.0 if left is None else min(1.0, left + 0.001)
@@ -187,7 +185,6 @@ class StoreServer:
             return
         self._forget(client)
         self._timers.clear(client)
-        self._listing.discard(client)
         file = client.socket.fileno()
         self._clients.pop(file, None)
         if client.events >= 0:
@@ -217,26 +214,17 @@ class StoreServer:
         for _ in range(1 if is_long else IN_A_ROW):
             if client.has_turn or not client.has_asked() or client.is_long != is_long:
                 return
-            if client.take().operation.removeprefix(LOBBY) == "list_keys":
-                client.has_turn = True
-                self._lists.append(client)
-            else:
-                self._carry_out(client)
-
-    def _list(self, client: ServedClient) -> None:
-        client.has_turn = False
-        self._carry_out(client)
-        if client.to_say:
-            self._listing.add(client)
+            client.take()
+            self._carry_out(client)
 
     def _carry_out(self, client: ServedClient) -> None:
         """Answer what a client asks, if it can be answered now."""
         request = client.asked
         assert request is not None, "it has asked"
         table, operation = self._part(request.operation)
-        answer: list[Value] | Exception
+        answer: list[bytes] | Exception
         try:
-            answer = table.answer(operation, request.keys, request.values)
+            answer = table.do(operation, request.keys, request.values)
         except NotYet as need:
             if not client.is_late and request.seconds > 0:
                 table.waiting.add(client, operation, request.keys)
@@ -271,13 +259,13 @@ class StoreServer:
             table.waiting.remove(client)
 
     def _note(self) -> str:
-        joined = head(self._lobby.values.get("joined", b"0"))[:20].decode(errors="replace")
+        joined = self._lobby.values.get("joined", b"0")[:20].decode(errors="replace")
         count = f"{joined} of {self._world_size} have joined this store. " if self._world_size else ""
         return count + ADVICE
 
     # -- what it is told --------------------------------------------------------------------
 
-    def _reply(self, client: ServedClient, answer: list[Value] | Exception) -> None:
+    def _reply(self, client: ServedClient, answer: list[bytes] | Exception) -> None:
         client.answer(protocol.answer_pieces(answer))
         self._timers.clear(client)
         self._flush(client)
@@ -290,7 +278,6 @@ class StoreServer:
                 client.flush()
             if not client.to_say:
                 self._timers.clear(client)
-                self._listing.discard(client)
 
     def _time_is_over(self, client: ServedClient) -> None:
         """It gets the answer that nothing came, or has not taken the one that it got."""
