@@ -18,7 +18,7 @@ from transports.errors import ConnectError
 from transports.mqtt import MqttTransport
 from transports.stores.store import HashStore
 
-ALIVE = [name for name in (*conformance.CHECKS, *conformance.OPTIONS) if not name.startswith("death")]
+ALIVE = [name for name in conformance.CHECKS if not name.startswith("death")]
 DEADLY = [name for name in conformance.CHECKS if name.startswith("death")]
 
 
