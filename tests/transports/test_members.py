@@ -189,13 +189,13 @@ def test_who_leaves_is_forgotten(stepped: Stepped) -> None:
         data = request(("wait", "get")[number % 2], keys, seconds=600)
         member.sendall(data if number % 3 else data + data + data[:40])
     stepped.steps(20)
-    assert len(stepped.server._key_values.waiting._asked) == 10
+    assert len(stepped.server._waiting._asked) == 10
     for member in stepped.ours:
         member.close()
     stepped.steps(40)
     made = stepped.server
     assert not made._clients and not len(made._timers) and not (made._short or made._long)
-    assert f"{made._key_values.waiting!r}" == "<KeyWaiters of 0 waiters for 0 keys>"
+    assert f"{made._waiting!r}" == "<KeyWaiters of 0 waiters for 0 keys>"
 
 
 def test_who_waits_and_says_too_much_is_seen_to_leave(stepped: Stepped) -> None:

@@ -33,7 +33,6 @@ from transports.stores.tcp import TCPStore
 
 KINDS = [
     *key_values.OPERATIONS,
-    *(server.LOBBY + name for name in key_values.OPERATIONS),
     "",
     "explode",
     "a\0b",
@@ -153,7 +152,7 @@ def hear_out(client: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("seconds", TIMES)
-@pytest.mark.parametrize("operation", ["get", "wait", "queue_pop", "lobby.wait"])
+@pytest.mark.parametrize("operation", ["get", "wait", "queue_pop"])
 def test_a_time_in_any_form(store: TCPStore, operation: str, seconds: bytes) -> None:
     client = odd_client(store.port)
     client.sendall(request(operation, [b"nothing"], [], seconds))
@@ -177,10 +176,10 @@ def test_more_than_can_be_said_at_once(store: TCPStore, monkeypatch: pytest.Monk
     other.close()
 
 
-def test_a_lobby_that_holds_no_number(store: TCPStore) -> None:
+def test_a_count_of_clients_that_is_no_number(store: TCPStore) -> None:
     """The note of a timeout tells how many have joined, and was read as text."""
     client = odd_client(store.port)
-    client.sendall(request("lobby.set", [b"joined"], [b"\xff\xfe"]))
+    client.sendall(request("set", [server.JOINED.encode()], [b"\xff\xfe"]))
     store._server._world_size = 2  # type: ignore[union-attr]
     with pytest.raises(StoreTimeout, match="have joined this store"):
         store.wait(["nothing"], 0)

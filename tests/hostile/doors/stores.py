@@ -122,7 +122,7 @@ def bend_commands(random: Random, given: list[StoreRequest], pool: Any) -> list[
         case 3:
             values = [f"{odd(random)}".encode(errors="replace") for _ in values or keys]
         case _:
-            asked = asked._replace(operation=random.choice((*OPERATIONS, "", "lobby.add", "__class__")))
+            asked = asked._replace(operation=random.choice((*OPERATIONS, "", "__class__")))
     return [*given[:place], asked._replace(keys=keys, values=values), *given[place + 1 :]]
 
 
