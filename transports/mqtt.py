@@ -241,16 +241,6 @@ class MqttTransport(WireTransport):
                     return
                 self._changed.wait(deadline.left())
 
-    def __repr__(self) -> str:
-        peer_table = self._peer_table
-        told = ""
-        if peer_table is not None:
-            peers = list(peer_table.peers.values())
-            lost = [peer.rank for peer in peers if peer.lost is not None]
-            told = f" through {peer_table.connection!r}" + (f", lost {lost}" if lost else "")
-            told += f", dropped {dict(peer_table.dropped)}" if peer_table.dropped else ""
-        return f"<MqttTransport rank {self.rank} of {self.world_size}, {self._state}{told}>"
-
 
 def _chunks(header: bytes, view: memoryview, size: int) -> Iterator[tuple[memoryview | bytes, ...]]:
     """The bodies of a message's frames: the first begins with its header."""

@@ -481,10 +481,3 @@ def test_no_trace_is_left_at_the_broker(broker: Broker) -> None:
         curious.subscribe(("#", 1))
         kept = list(curious.until_synchronized())
         assert not [topic for topic, _, _, is_retained in kept if is_retained], kept
-
-
-def test_what_it_shows(broker: Broker) -> None:
-    with World(broker.address, broker.address) as world:
-        assert repr(world.ranks[0]).startswith("<MqttTransport rank 0 of 2, open through <Connection")
-        assert f"to {broker.address}, up>" in repr(world.ranks[0])
-    assert "rank 0 of 2, closed" in repr(world.ranks[0])

@@ -59,7 +59,7 @@ def test_who_waits_is_answered_as_soon_as_nothing_is_missing(made: list[tuple[st
         assert set(asked) == {waiter for waiter in range(len(made)) if waiter in waiting._asked}
     for waiter in list(asked):
         waiting.remove(waiter)
-    assert repr(waiting) == "<KeyWaiters of 0 waiters for 0 keys>", "nothing is left behind"
+    assert not waiting._asked and not any(table for tables in waiting._tables.values() for table in tables)
 
 
 class Counted(KeyValues):
