@@ -93,9 +93,6 @@ class Turn:
         finally:
             self.give()
 
-    def __repr__(self) -> str:
-        return f"<Turn, {'free' if self.token else 'taken'}, {self._waiting} waiting>"
-
 
 class DrivenTransport(WireTransport):
     """A transport whose threads take turns as its driver. Only the driver changes `_deliveries`."""

@@ -29,7 +29,7 @@ from transports.broker import launch
 from transports.clock import SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, WireTransport, flat
 from transports.costs import MessageCosts
-from transports.errors import CLOSED, ConnectError, PeerLost, TrustError
+from transports.errors import ConnectError, PeerLost, TrustError
 from transports.mqtt_protocol import address as addresses, frames, run_location
 from transports.mqtt_protocol.frames import Frame
 from transports.mqtt_protocol.peer_table import PeerTable
@@ -37,7 +37,6 @@ from transports.mqtt_protocol.peers import Peer
 
 WINDOW = 32  # chunks on their way to one peer
 SHARED_WINDOW = 128  # chunks on their way to one rank from all: brokers drop beyond some hundreds
-BATCH = 64  # chunks delivered before other threads have their turn
 LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
 
 
@@ -47,6 +46,7 @@ class MqttTransport(WireTransport):
     scheme = "mqtt"
     costs = MessageCosts(800e-6, 150e6)
     usual_delay = 2.0
+    _inbox: Inbox
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
@@ -54,9 +54,6 @@ class MqttTransport(WireTransport):
         self._broker: launch.BrokerProcess | None = None
         self._peer_table: PeerTable | None = None
         self._changed = clock.condition()  # replaced by the exchange's
-        self._inbox: Inbox | None = None
-        self._driving = False
-        self._torn: Peer | None = None  # whose frame is being delivered, or was broken off
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -67,7 +64,9 @@ class MqttTransport(WireTransport):
         )
         run_location.warn_if_in_clear(location.place)
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
-        peer_table = PeerTable(self.rank, cards, location.base, window, location.place, self.clock)
+        peer_table = PeerTable(
+            self.rank, cards, location.base, window, location.place, self.clock, self._take
+        )
         self._inbox, self._peer_table, self._broker = inbox, peer_table, location.broker
         self._changed = peer_table.changed
         try:
@@ -108,93 +107,43 @@ class MqttTransport(WireTransport):
     # -- receiving --------------------------------------------------------------------------
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        deadline: Deadline | None = None
-        seen: int | None = None
-        while True:
-            with self._changed:
-                peer_table = self._opened()
-                if seen is None:
-                    seen = self._reported if done is None else self._deliveries
-                is_over = deadline is not None and deadline.is_over()
-                if self._deliveries != seen or is_over or (done is not None and done()):
-                    return self._report()
-                if self._driving or not (peer_table.arrived or self._torn):
-                    if timeout == 0:
-                        return self._report()
-                    deadline = deadline or self.clock.deadline(timeout)
-                    self._changed.wait(deadline.left())
-                    continue
-            self._drive(peer_table)
+        deadline = self.clock.deadline(timeout)
+        with self._changed:
+            self._demand_open()
+            seen = self._reported if done is None else self._deliveries
+            while self._deliveries == seen and not (deadline.is_over() or (done is not None and done())):
+                self._changed.wait(deadline.left())
+                self._demand_open()
+            return self._report()
 
-    def _drive(self, peer_table: PeerTable) -> None:
-        """Deliver some of what has arrived, unless another thread is at it, and grant new credit.
-
-        If this is interrupted, the frame that was being delivered is torn, and the others are not. An
-        interrupt comes between two calls, so the turn is given back before anything is called. From then on
-        another thread may deliver, so the next driver settles what was torn.
-        """
-        is_ours, served = False, set[Peer]()
-        try:
-            with self._changed:
-                if self._driving:
-                    return
-                is_ours = self._driving = True
-                self._settle(peer_table)
-            self._hand_over(peer_table, served)
-        finally:
-            if is_ours:
-                self._driving = False
-                with self._changed:
-                    for peer in served:
-                        if peer.is_alive and peer.incoming.is_due():
-                            peer_table.say(peer, frames.ACK)
-                    self._changed.notify_all()
-
-    def _hand_over(self, peer_table: PeerTable, served: set[Peer]) -> None:
-        """Write a batch into its sinks. A frame stays in the row until it is delivered."""
-        arrived = peer_table.arrived
-        for _ in range(min(BATCH, len(arrived))):
-            peer, frame = arrived[0]
-            self._torn = peer
-            self._deliver(peer, frame)
-            arrived.popleft()
-            self._torn = None
-            self._deliveries += 1
-            peer.incoming.taken += 1
-            served.add(peer)
-
-    def _settle(self, peer_table: PeerTable) -> None:
-        """Give up the peer whose frame was torn, and forget what it sent behind that. Lock held."""
-        torn = self._torn
-        if torn is not None:
-            peer_table.lose(torn, "the delivery of a message was interrupted")
-            kept = [
-                (peer, frame)
-                for peer, frame in peer_table.arrived
-                if peer is not torn or frame is None or frame.kind == frames.BYE
-            ]
-            peer_table.arrived.clear()
-            peer_table.arrived.extend(kept)
-            self._torn = None
-
-    def _deliver(self, peer: Peer, frame: Frame | None) -> None:
-        inbox = self._inbox
-        assert inbox is not None, "only a connected transport delivers"
+    def _take(self, peer: Peer, frame: Frame | None) -> None:
+        """Called by the peer table, with its lock: what is next of this peer, or None if it is lost."""
+        if self._state == "closed":
+            return
         if frame is None:
             assert peer.lost is not None, "this mark follows the loss"
-            inbox.lost(peer.rank, peer.lost)
-        elif frame.kind == frames.BYE:
-            peer.lost = PeerLost(peer.rank, CLOSED)
-            inbox.lost(peer.rank, peer.lost)
+            self._inbox.lost(peer.rank, peer.lost)
         else:
             piece = frame.body
             if frame.flags & frames.FIRST:
                 header = bytes(piece[: frame.header_length])
-                peer.sink = inbox.sink(peer.rank, header, frame.total)
+                peer.sink = self._inbox.sink(peer.rank, header, frame.total)
                 piece = piece[frame.header_length :]
             if piece:
                 assert peer.sink is not None, "a message begins with FIRST: see Peer.announce"
                 peer.sink.write(piece)
+        self._deliveries += 1
+        self._changed.notify_all()
+
+    def _take_own(self, header: bytes, payload: bytes) -> None:
+        """A message to oneself, in the connection's thread, which nobody interrupts."""
+        with self._changed:
+            if self._state == "open":
+                sink = self._inbox.sink(self.rank, header, len(payload))
+                if payload:
+                    sink.write(memoryview(payload))
+                self._deliveries += 1
+                self._changed.notify_all()
 
     # -- sending ----------------------------------------------------------------------------
 
@@ -203,8 +152,7 @@ class MqttTransport(WireTransport):
         with self._changed:
             peer_table = self._opened()
         if dst == self.rank:
-            self._send_to_oneself(peer_table, header, view)
-            return
+            return peer_table.connection.call(self._take_own, header, bytes(view))
         peer = peer_table.peers.get(dst)
         if peer is None:
             raise self._no_rank(dst)
@@ -230,10 +178,10 @@ class MqttTransport(WireTransport):
                 raise
 
     def _await_room(self, peer_table: PeerTable, peer: Peer) -> tuple[int, int, int]:
-        """Deliver what arrives until the peer has room; the next frame's numbers."""
+        """Wait until the peer has room; the next frame's numbers."""
         deadline = self.clock.deadline(self.patience)
-        while True:
-            with self._changed:
+        with self._changed:
+            while True:
                 self._demand_open()
                 self._demand_alive(peer)
                 if peer.outgoing.has_room():
@@ -241,27 +189,11 @@ class MqttTransport(WireTransport):
                 if deadline.is_over():
                     peer_table.lose(peer, f"it took nothing for {self.patience} s")
                     self._demand_alive(peer)
-                if self._driving or not (peer_table.arrived or self._torn):
-                    self._changed.wait(deadline.left())
-                    continue
-            self._drive(peer_table)
+                self._changed.wait(deadline.left())
 
     def _demand_alive(self, peer: Peer) -> None:
-        if not peer.is_alive:
-            raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.why)
-
-    def _send_to_oneself(self, peer_table: PeerTable, header: bytes, view: memoryview) -> None:
-        """It takes its place behind what has arrived."""
-        me = peer_table.oneself
-        frame = Frame(
-            frames.DATA, self.rank, self.rank, me.mark, me.mark, frames.FIRST, header_length=len(header),
-            total=view.nbytes, body=memoryview(header + view),
-        )  # fmt: skip
-        with self._changed:
-            self._demand_open()
-            self._demand_alive(me)
-            peer_table.arrived.append((me, frame))
-            self._changed.notify_all()
+        if peer.lost is not None:
+            raise PeerLost(peer.rank, peer.lost.why)
 
     def _opened(self) -> PeerTable:
         self._demand_open()
@@ -276,10 +208,7 @@ class MqttTransport(WireTransport):
             if not was_open or self._peer_table is None:
                 return
             peer_table = self._peer_table
-            peer_table.is_leaving = True
             self._changed.notify_all()
-            while self._driving:
-                self._changed.wait()
             peers = list(peer_table.peers.values())
         for peer in peers:
             self._say_goodbye(peer_table, peer)
@@ -292,7 +221,7 @@ class MqttTransport(WireTransport):
 
     def _say_goodbye(self, peer_table: PeerTable, peer: Peer) -> None:
         with peer.sending, self._changed:
-            if peer.is_alive:
+            if peer.lost is None:
                 acked, limit = peer.incoming.tell()
                 frame = Frame(
                     frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0,
@@ -311,16 +240,6 @@ class MqttTransport(WireTransport):
                 if not waiting or deadline.is_over():
                     return
                 self._changed.wait(deadline.left())
-
-    def __repr__(self) -> str:
-        peer_table = self._peer_table
-        told = ""
-        if peer_table is not None:
-            peers = list(peer_table.peers.values())
-            lost = [peer.rank for peer in peers if peer.lost is not None]
-            told = f" through {peer_table.connection!r}" + (f", lost {lost}" if lost else "")
-            told += f", dropped {dict(peer_table.dropped)}" if peer_table.dropped else ""
-        return f"<MqttTransport rank {self.rank} of {self.world_size}, {self._state}{told}>"
 
 
 def _chunks(header: bytes, view: memoryview, size: int) -> Iterator[tuple[memoryview | bytes, ...]]:

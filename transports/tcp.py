@@ -55,7 +55,6 @@ class TcpTransport(DrivenTransport):
         self._waits = 0
         self._yielding = Yielding()
         self._checked = clock.now()  # around, at the peers' hosts
-        self._refused = ""
         self._unsettled: tuple[PeerConnection, str] | None = None  # what an interrupt left undone
         self.host, self.port = "", 0
 
@@ -63,7 +62,7 @@ class TcpTransport(DrivenTransport):
         deadline = self.clock.deadline(timeout)
         mesh = ConnectionMesh(self.rank, self.world_size, store, self._tls, self.clock, deadline)
         mesh.join(endpoints.split(self.address)[0] or getattr(rendezvous.innermost(store), "host", ""))
-        self.host, self.port, self._refused = mesh.host, mesh.port, mesh.refused
+        self.host, self.port = mesh.host, mesh.port
         self._links = mesh.links
         for link in self._links.values():
             self._watch(link)
@@ -270,15 +269,6 @@ class TcpTransport(DrivenTransport):
             for link in self._links.values():
                 with link.sending.held(self.clock):
                     link.close()
-
-    def __repr__(self) -> str:
-        lost = [link.peer for link in self._links.values() if link.lost is not None]
-        told = f", lost {lost}" if lost else ""
-        where = endpoints.shown(self.host, self.port) if self.port else "nowhere"
-        return (
-            f"<TcpTransport rank {self.rank} of {self.world_size} at {where}, {self._state}"
-            f"{', TLS' if self._tls else ''}{told}{self._refused}>"
-        )
 
 
 def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:

@@ -236,11 +236,16 @@ def a_world():
 
 
 def keys_after(count):
+    """Without those by which the ranks have found each other."""
+    return keys(count) - keys(0)
+
+
+def keys(count):
     def program():
         meeting = met()
         rounds(meeting, count)
         sim.compute("9ms")  # the last to come may still be tidying up
-        return len(meeting.store.store.list_keys())
+        return meeting.store.store.num_keys()
 
     return max(sim.run(program, 3, seed=1, events=EVENTS).results)
 

@@ -18,15 +18,24 @@ from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.world import World
 from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
-from transports.virtual.deadlock import INSIDE, listed
+from transports.virtual.deadlock import is_users, listed
 
 SHOWN = 30  # of the latest
 GAP = "…"
 KEPT = 10_000  # of the first, to be compared
 QUESTIONS = frozenset(
-    ("add", "check", "compare_set", "delete_key", "get", "list_keys", "num_keys", "queue_len", "queue_pop",
-     "queue_pop_now")
-)  # fmt: skip
+    (
+        "add",
+        "check",
+        "compare_set",
+        "delete_key",
+        "get",
+        "num_keys",
+        "queue_len",
+        "queue_pop",
+        "queue_pop_now",
+    )
+)
 """The commands of a store whose answers depend on what others have done by then."""
 
 
@@ -90,13 +99,9 @@ class ArrivalOrder:
 def _is_programs() -> bool:
     """Whether the program itself has called the store, and not the library for it."""
     frame = sys._getframe(2)
-    while frame.f_back is not None and _room(frame.f_globals) == "transports":
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("transports."):
         frame = frame.f_back
-    return _room(frame.f_globals) not in INSIDE or bool(frame.f_globals.get("PROGRAM", False))
-
-
-def _room(names: dict[str, object]) -> str:
-    return str(names.get("__name__", "")).partition(".")[0]
+    return is_users(frame)
 
 
 class ArrivalsOfRank:

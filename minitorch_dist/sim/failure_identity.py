@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from transports.errors import Deadlock, Livelock
-from transports.virtual.deadlock import INSIDE
+from transports.virtual.deadlock import is_users
 
 _RANKS = re.compile(r"\branks? \d+(?:(?:-|, | and )\d+)*")
 _SPAN = re.compile(r"\d[\d.,e+-]* ?(?:ps|ns|us|µs|ms|s)\b")
@@ -49,9 +49,7 @@ def innermost(trace: TracebackType | None) -> str:
     """The innermost line that is not ours."""
     place = ""
     while trace is not None:
-        names = trace.tb_frame.f_globals
-        module = str(names.get("__name__", "")).partition(".")[0]
-        if module not in INSIDE or names.get("PROGRAM", False):
+        if is_users(trace.tb_frame):
             place = f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place

@@ -34,7 +34,7 @@ BYTES, BYTES_A_BYTE = (
     32 << 20,
     100,
 )  # of memory; Python's own, and the buffers of sockets, come and go
-COPIES = 4  # of a long value: as it comes, as it is kept, and its pieces while it grows
+COPIES = 4  # of a long value, on its way and where it is kept
 PATIENCE = 60.0  # seconds for an honest client, on a machine with other work
 PROGRAM = """
 import sys
@@ -240,27 +240,6 @@ def one_value_many_times(crowd: Crowd, random: Random, scale: float) -> None:
         crowd.say(crowd.member(1 << 12), request("get", ["large"] * 30), 0.1)
 
 
-def grow_by_a_byte(crowd: Crowd, random: Random, scale: float) -> None:
-    """A byte is appended to a large value again and again; others ask for it and take nothing."""
-    member = crowd.member()
-    crowd.put("log", int((20 << 20) * scale))
-    for number in range(int(1500 * scale)):
-        crowd.ask(member, request("append", ["log"], [b"x"]))
-        if number % 50 == 0:
-            crowd.say(crowd.member(1 << 12), request("get", ["log"]), 0.1)
-
-
-def lists_of_all_keys(crowd: Crowd, random: Random, scale: float) -> None:
-    """Many keys are set; many ask for the list of all, some of whom take it."""
-    keys = names(random, int(60_000 * scale))
-    member = crowd.member()
-    crowd.ask(member, request("set", keys, [b""] * len(keys)))
-    for number in range(int(30 * scale)):
-        crowd.say(crowd.member(1 << 12), request("list_keys") * 20, 0.1)
-        crowd.ask(member, request("set", [f"more {number}"], [b""]))
-    crowd.ask(crowd.member(), request("num_keys"))
-
-
 def small_requests_in_a_row(crowd: Crowd, random: Random, scale: float) -> None:
     """Thousands of small requests in one packet, of several members."""
     count = int(2000 * scale)
@@ -326,8 +305,8 @@ def queues(crowd: Crowd, random: Random, scale: float) -> None:
 
 Attack = Callable[[Crowd, Random, float], None]
 ATTACKS: tuple[Attack, ...] = (
-    wait_for_many, wait_beside_sets, keys_come_one_by_one, never_read, one_value_many_times, grow_by_a_byte,
-    lists_of_all_keys, small_requests_in_a_row, come_and_go, wait_and_leave, wait_and_talk, odd_chunks, queues,
+    wait_for_many, wait_beside_sets, keys_come_one_by_one, never_read, one_value_many_times,
+    small_requests_in_a_row, come_and_go, wait_and_leave, wait_and_talk, odd_chunks, queues,
 )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def test_the_answers_follow_the_subscriptions() -> None:
     assert found.readers("a/b") == {"x": 0}
     found.add("x", "a/b", 1)
     found.add("y", "#", 0)
-    assert found.readers("a/b") == {"x": 1, "y": 0} and len(found) == 3
+    assert found.readers("a/b") == {"x": 1, "y": 0}
     found.remove("x", "a/b")
     found.remove("y", "not there")
     assert found.readers("a/b") == {"x": 0, "y": 0}
@@ -322,7 +322,6 @@ def _memory(pid: int) -> int:
 def test_it_is_started_and_stopped() -> None:
     with launch.start() as broker:
         assert broker.address.startswith("mqtt://127.0.0.1:") and broker.is_alive()
-        assert repr(broker) == f"<BrokerProcess {broker.pid} at {broker.address}, alive>"
         pid = broker.pid
     assert not _is_alive(pid) and not broker.is_alive()
     broker.stop()

@@ -167,7 +167,6 @@ def test_a_world_connects_through_a_crowd() -> None:
         end.send(0, b"hello", b"x")
     while sum(map(len, trays[0].messages.values())) < 3:
         ends[0].progress(10)
-    assert "refused" in repr(ends[0]) and "refused" not in repr(ends[1])
     assert sorted(trays[0].messages) == [0, 1, 2] and not trays[0].complaints
     for closing in [*crowd, *ends]:
         closing.close()

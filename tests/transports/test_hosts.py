@@ -27,13 +27,13 @@ def where_from(end: End) -> str:
     transport.connect(end.store, Tray(lambda n: True), 60)
     end.store.barrier("connected", end.world_size)
     transport.close()
-    return repr(transport)
+    return transport.host  # type: ignore[attr-defined, no-any-return]
 
 
 def test_each_rank_listens_where_the_others_reach_it() -> None:
     with hosts.Hosts(2) as pair:
         shown = pair.launch(3, where_from)
-    assert [f"at 10.99.0.{n}:" in text for n, text in zip((1, 2, 1), shown, strict=True)] == [True] * 3
+    assert shown == [f"10.99.0.{n}" for n in (1, 2, 1)]
 
 
 def test_with_delay_and_loss() -> None:

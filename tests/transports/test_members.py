@@ -181,26 +181,6 @@ def test_who_takes_no_answer_is_dismissed(stepped: Stepped, caplog: pytest.LogCa
     assert left.asked is not None and "left 1" in caplog.text, "it says who was dismissed, and why"
 
 
-def test_lists_of_all_keys_take_turns(stepped: Stepped) -> None:
-    """Each is a copy of all keys. A member that takes none of it holds up others for a while only."""
-    table = stepped.server._key_values
-    table.do("set", [f"{number:050}" for number in range(20_000)], [b""] * 20_000)
-    members = [stepped.member(1 << 12) for _ in range(10)]
-    for member in members:
-        member.sendall(request("list_keys") * 3)
-    stepped.steps(30)
-    holders = [client for client in stepped.server._clients.values() if client.to_say]
-    assert len(holders) == server.LISTS
-    stepped.clock.instant = round((server.STALL + 10) * 1e12)
-    stepped.steps(30)
-    stepped.server._step()
-    assert len(stepped.server._clients) <= 10 - server.LISTS
-    for member in members:
-        member.close()
-    stepped.steps(60)
-    assert not stepped.server._clients and not stepped.server._listing
-
-
 def test_who_leaves_is_forgotten(stepped: Stepped) -> None:
     """Its waiting, its time, its row and its file."""
     keys = [f"k{number}" for number in range(300)]
@@ -209,13 +189,13 @@ def test_who_leaves_is_forgotten(stepped: Stepped) -> None:
         data = request(("wait", "get")[number % 2], keys, seconds=600)
         member.sendall(data if number % 3 else data + data + data[:40])
     stepped.steps(20)
-    assert len(stepped.server._key_values.waiting._asked) == 10
+    assert len(stepped.server._waiting._asked) == 10
     for member in stepped.ours:
         member.close()
     stepped.steps(40)
     made = stepped.server
     assert not made._clients and not len(made._timers) and not (made._short or made._long)
-    assert f"{made._key_values.waiting!r}" == "<KeyWaiters of 0 waiters for 0 keys>"
+    assert not made._waiting._asked
 
 
 def test_who_waits_and_says_too_much_is_seen_to_leave(stepped: Stepped) -> None:

@@ -44,7 +44,7 @@ def test_each_command_is_carried_out_once_whatever_the_broker_does(broker: Broke
     def count(store: MQTTStore) -> None:
         for turn in range(200):
             store.add("n", 1)
-            store.append("text", ".")
+            store.queue_push("turns", ".")
             if store.rank == 2 and turn % 60 == 30:
                 proxy.cut()
             if store.rank == 1 and turn in (50, 130):
@@ -53,7 +53,7 @@ def test_each_command_is_carried_out_once_whatever_the_broker_does(broker: Broke
 
     together(*(lambda s=store: count(s) for store in stores))  # type: ignore[misc]
     assert {store.get("n") for store in stores} == {b"600"}
-    assert stores[2].get("text") == b"." * 600
+    assert stores[2].queue_len("turns") == 600
     for store in reversed(stores):
         store.close()
     proxy.close()

@@ -33,7 +33,6 @@ from transports.stores.tcp import TCPStore
 
 KINDS = [
     *key_values.OPERATIONS,
-    *(server.LOBBY + name for name in key_values.OPERATIONS),
     "",
     "explode",
     "a\0b",
@@ -153,7 +152,7 @@ def hear_out(client: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("seconds", TIMES)
-@pytest.mark.parametrize("operation", ["get", "wait", "queue_pop", "lobby.wait"])
+@pytest.mark.parametrize("operation", ["get", "wait", "queue_pop"])
 def test_a_time_in_any_form(store: TCPStore, operation: str, seconds: bytes) -> None:
     client = odd_client(store.port)
     client.sendall(request(operation, [b"nothing"], [], seconds))
@@ -162,24 +161,14 @@ def test_a_time_in_any_form(store: TCPStore, operation: str, seconds: bytes) -> 
     assert store.add("n", 1) == 1
 
 
-def test_a_value_that_grows_past_what_can_be_said(store: TCPStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`append` to it is an error, and so is asking for more at once than an answer holds."""
+def test_more_than_can_be_said_at_once(store: TCPStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To ask for more at once than an answer holds is an error."""
     monkeypatch.setattr(protocol, "MAX_MESSAGE", 4000)
-    monkeypatch.setattr(key_values, "LONGEST", 3000)
     other = TCPStore("localhost", store.port, timeout=60)
-    for _ in range(2):
-        other.append("long", bytes(1400))
-    with pytest.raises(DistStoreError, match="'long' would hold 4200 bytes"):
-        other.append("long", bytes(1400))
-    assert other.get("long") == bytes(2800)
     for number in range(3):
         other.set(f"k{number}", bytes(1500))
     with pytest.raises(DistStoreError, match="too many for a store"):
         other.multi_get([f"k{number}" for number in range(3)])
-    for number in range(300):
-        other.set(f"a key with a long name {number}", b"")
-    with pytest.raises(DistStoreError, match="too many for a store"):
-        other.list_keys()
     names = [f"nobody sets this {number}" * 4 for number in range(49)]
     with pytest.raises(DistStoreError, match="too many for a store"):
         other.wait(names, 0)
@@ -187,10 +176,10 @@ def test_a_value_that_grows_past_what_can_be_said(store: TCPStore, monkeypatch: 
     other.close()
 
 
-def test_a_lobby_that_holds_no_number(store: TCPStore) -> None:
+def test_a_count_of_clients_that_is_no_number(store: TCPStore) -> None:
     """The note of a timeout tells how many have joined, and was read as text."""
     client = odd_client(store.port)
-    client.sendall(request("lobby.set", [b"joined"], [b"\xff\xfe"]))
+    client.sendall(request("set", [server.JOINED.encode()], [b"\xff\xfe"]))
     store._server._world_size = 2  # type: ignore[union-attr]
     with pytest.raises(StoreTimeout, match="have joined this store"):
         store.wait(["nothing"], 0)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
 
 from transports.clock import SYSTEM
 from transports.errors import DistStoreError
-from transports.stores import key_values
-from transports.stores.key_values import NEEDS, KeyValues, NotYet, grown, length, whole
+from transports.stores.key_values import NEEDS, KeyValues, NotYet
 from transports.stores.timers import SLACK, Timers
 from transports.stores.waiting import KeyWaiters
 
@@ -61,7 +59,7 @@ def test_who_waits_is_answered_as_soon_as_nothing_is_missing(made: list[tuple[st
         assert set(asked) == {waiter for waiter in range(len(made)) if waiter in waiting._asked}
     for waiter in list(asked):
         waiting.remove(waiter)
-    assert repr(waiting) == "<KeyWaiters of 0 waiters for 0 keys>", "nothing is left behind"
+    assert not waiting._asked and not any(table for tables in waiting._tables.values() for table in tables)
 
 
 class Counted(KeyValues):
@@ -108,32 +106,6 @@ def test_a_pop_is_answered_once_for_each_push() -> None:
             if name != "sees it":
                 table.do("queue_pop", ["q"], [])
     assert answered == ["sees it", "first", "second"]
-
-
-@given(st.lists(st.binary(max_size=50), max_size=60))
-def test_a_value_that_grows_is_what_was_appended(parts: list[bytes]) -> None:
-    value: key_values.Value = b""
-    for part in parts:
-        before, kept = whole(value), value
-        value = grown(value, part)
-        assert whole(kept) == before, "an answer that holds the value before keeps it"
-    assert whole(value) == b"".join(parts) and length(value) == sum(map(len, parts))
-    pieces = [len(value)] if isinstance(value, bytes) else [len(piece) for piece in value]
-    assert all(first >= 2 * second for first, second in pairwise(pieces))
-
-
-def test_to_append_a_byte_copies_no_long_value() -> None:
-    """The first piece stays the same object until what follows is half as long."""
-    table, long = KeyValues(), bytes(100_000)
-    table.do("set", ["k"], [long])
-    for _ in range(49_000):
-        table.do("append", ["k"], [b"x"])
-    (held,) = table.answer("get", ["k"], [])
-    assert isinstance(held, tuple) and held[0] is long and len(held) < 20
-    assert table.do("get", ["k"], []) == [long + b"x" * 49_000]
-    with pytest.raises(DistStoreError, match="not a whole number"):
-        table.do("add", ["k"], [b"1"])
-    assert table.do("compare_set", ["k"], [long + b"x" * 49_000, b"new"]) == [b"new"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 1.0, 2.0, 1e300, -1.0])), max_size=30))

@@ -107,7 +107,6 @@ def test_conditions_are_those_of_threading() -> None:
 
     each_rank(clock, 4, lambda rank: produce(100 * rank) if rank < 2 else consume())
     assert sorted(got) == [*range(20), *range(100, 120)]
-    assert repr(changed) == "<VirtualCondition, free, 0 wait>"
 
 
 def test_who_sleeps_inside_a_condition_keeps_the_others_out() -> None:
@@ -227,7 +226,7 @@ def test_threads_started_inside_belong_to_the_rank(engine: str) -> None:
         assert clock.now() == PICO // 2 and workers[0].is_alive()
         for worker in workers:
             worker.join()
-        assert not workers[0].is_alive() and "over" in repr(workers[0])
+        assert not workers[0].is_alive()
         return threading.current_thread().name
 
     names = each_rank(clock, 2, program)[0]

@@ -61,10 +61,6 @@ class BrokerProcess:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def __repr__(self) -> str:
-        state = "alive" if self.is_alive() else "not ours any more"
-        return f"<BrokerProcess {self.pid} at {self.address}, {state}>"
-
 
 def start(*options: str, environment: Mapping[str, str] | None = None) -> BrokerProcess:
     """Start a broker with these command-line options and return once it listens."""

@@ -135,9 +135,6 @@ class Outbox:
     def waiting(self) -> int:
         return sum(self._nbytes.values())
 
-    def __repr__(self) -> str:
-        return f"<Outbox, {self.waiting} bytes of {len(self._lines)} senders wait>"
-
 
 def _size(pieces: tuple[bytes, ...]) -> int:
     return sum(map(len, pieces)) + PLACE * len(pieces)

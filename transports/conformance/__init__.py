@@ -12,13 +12,12 @@ returns their results, by rank (None for a rank that died). An `End` (see `bench
 makes transports that are not connected yet, holds the store that all share, and dies on demand.
 `in_threads` and `in_processes` are such launchers, ready to use.
 
-The checks are in `lines` (what a message is promised), `endings` (how ranks leave and die) and
-`options` (what a transport may offer besides); `kit` runs them. An option is tried where the
-transport declares it in its class; `check` returns the names of the checks that were run.
+The checks are in `lines` (what a message is promised) and `endings` (how ranks leave and die); `kit` runs them, and
+`check` returns the names of those that were run.
 """
 
 from transports.conformance.bench import End
-from transports.conformance.kit import CHECKS, OPTIONS, NotConforming, check
+from transports.conformance.kit import CHECKS, NotConforming, check
 from transports.conformance.launchers import in_processes, in_threads
 
-__all__ = ["CHECKS", "OPTIONS", "End", "NotConforming", "check", "in_processes", "in_threads"]
+__all__ = ["CHECKS", "End", "NotConforming", "check", "in_processes", "in_threads"]

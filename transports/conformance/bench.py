@@ -37,10 +37,6 @@ class Silent(Broken):
     """The same, and it may go on for ever: a call that does not return, or bytes that do not come."""
 
 
-class NotOffered(Exception):
-    """The transport does not declare what this check tries."""
-
-
 @dataclass
 class End:
     """One rank of a world under test, as its launcher sees it."""
@@ -50,12 +46,6 @@ class End:
     make: Callable[[], Transport]  # a new transport of this rank, not connected
     store: Store  # shared by all ranks; works whenever all have been launched
     die: Callable[[], NoReturn]  # end this rank's thread or process at once, closing nothing
-
-
-def declares(transport: Transport, *names: str) -> bool:
-    """Whether the class of a transport says more about one of these names than the contract does."""
-    kinds = type(transport).__mro__
-    return any(name in vars(kind) for kind in kinds[: kinds.index(Transport)] for name in names)
 
 
 def pattern(seed: int, nbytes: int) -> bytes:
@@ -276,13 +266,6 @@ class RankCheck:
             lambda: f"only {tray.count(src)} of {count} messages from rank {src} had arrived",
         )
         return tray.messages.get(src, [])[:count]
-
-    def said_by_all(self, what: str, word: bytes) -> list[bytes]:
-        """The words of all ranks on this matter, once each has said its own."""
-        keys = [f"{what}/{rank}" for rank in range(self.world_size)]
-        self.store.set(keys[self.rank], word)
-        self.store.wait(keys, 3 * self.patience)
-        return self.store.multi_get(keys)
 
     def meet(self, place: str, away: int = 0) -> None:
         """Return when every rank (but `away` of them) has come to this place."""

@@ -6,12 +6,11 @@ import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from transports.conformance import bench, endings, lines, options
-from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, End, NotOffered, RankCheck, Silent
+from transports.conformance import endings, lines
+from transports.conformance.bench import AFTER_ANOTHER, FAILED, Broken, End, RankCheck, Silent
 from transports.conformance.launchers import Launch
 from transports.contract import Transport
 from transports.stores.store import PrefixStore
@@ -33,19 +32,8 @@ CHECKS: dict[str, tuple[int, Callable[[RankCheck], None]]] = {
     "death": (6, endings.death),
     "death_in_send": (6, endings.death_in_send),
 }
-OPTIONS: dict[str, tuple[tuple[str, ...], Callable[[RankCheck], None]]] = {
-    "declared": ((), options.declared),
-    "gives_up": ((), options.gives_up),
-    "fetch": (("fetch",), options.fetch),
-    "board": (("board",), options.board),
-    "declined": (("board", "shared_objects"), options.declined),
-    "shared_objects": (("shared_objects",), options.shared_objects),
-    "begin": (("begin",), options.begin),
-    "last_sent": (("last_sent", "under_way"), options.last_sent),
-    "lossy": (("may_lose", "is_unreliable"), options.lossy),
-}  # each with what a class may declare; if it declares none of that, the check is not run
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
-CONNECT_THEMSELVES = ("connect", "missing", "declined")
+CONNECT_THEMSELVES = ("connect", "missing")
 WITHOUT_LOSS = ("missing", "close_twice", "close_wakes")  # no message has to arrive in these
 
 SILENCE = 4  # times `patience` may pass in a check without a byte, since ranks wait for each other
@@ -72,21 +60,19 @@ def check(
 ) -> list[str]:
     """Hold a transport against the contract; NotConforming lists what it breaks.
 
-    `launch` runs a program on every rank (see the package). `only` names some of CHECKS and OPTIONS,
-    and `patience` is how many seconds without a byte count as silence. A check in which nothing comes for four
+    `launch` runs a program on every rank (see the package). `only` names some of CHECKS, and
+    `patience` is how many seconds without a byte count as silence. A check in which nothing comes for four
     times as long, or which takes twenty times as long, is ended.
     After a rank that is silent, or a call that does not return, no more is tried. Line 7 differs
     from medium to medium. `stranger(transport)` is called on rank 0 of a connected world, and tries
     to get in without the job's key. Afterwards everything has to be as if it had not been there.
 
-    It returns the names of the checks that were run. Those of OPTIONS are run where the transport
-    declares what they try; one that declares `may_lose` is not held to the arrival of messages.
+    It returns the names of the checks that were run. A transport that declares `may_lose` is not held to the arrival
+    of messages.
     """
-    names = [*CHECKS, *OPTIONS] if only is None else list(only)
-    unknown = [name for name in names if name not in CHECKS and name not in OPTIONS]
-    if unknown:
-        known = ", ".join([*CHECKS, *OPTIONS])
-        raise ValueError(f"there are no checks {unknown}; there are {known}")
+    names = [*CHECKS] if only is None else list(only)
+    if unknown := [name for name in names if name not in CHECKS]:
+        raise ValueError(f"there are no checks {unknown}; there are {', '.join(CHECKS)}")
     complaints: list[str] = []
     passed: set[str] = set()
     for world_size in world_sizes:
@@ -140,8 +126,6 @@ def _run(
 
 
 def _title(name: str) -> str:
-    if name in OPTIONS:
-        return f"contract, option {name!r}"
     return f"contract line {CHECKS[name][0] if name in CHECKS else 7}, check {name!r}"
 
 
@@ -154,29 +138,25 @@ class Trials:
     def __call__(self, end: End) -> CheckOutcome:
         passed: list[str] = []
         for place, name in enumerate(self.names):
-            try:
-                complaints, is_silent = self._try(end, place, name)
-            except NotOffered:
+            desk = RankCheck(replace(end, store=PrefixStore(f"{place}", end.store)), self.patience)
+            if desk.transport.may_lose and name in CHECKS and name not in WITHOUT_LOSS:
                 continue
+            complaints, is_silent = self._try(desk, name)
             if complaints:
                 why = f"rank {end.rank}: {'; '.join(complaints)}"
                 return CheckOutcome(passed, name, why, is_silent)
             passed.append(name)
         return CheckOutcome(passed)
 
-    def _try(self, end: End, place: int, name: str) -> tuple[list[str], bool]:
-        """The faults, and whether somebody is silent; NotOffered if there was nothing to be tried."""
-        store = PrefixStore(f"{place}", end.store)
-        desk, was_offered = RankCheck(replace(end, store=store), self.patience), True
+    def _try(self, desk: RankCheck, name: str) -> tuple[list[str], bool]:
+        """The faults, and whether somebody is silent."""
         silence, limit = SILENCE * self.patience, LIMIT * self.patience
         complaints, is_silent = list[str](), False
         try:
             desk.beside(lambda: self._run(desk, name), "the check", silence, limit)
-        except NotOffered:
-            was_offered = False
         except Exception as error:
             complaints, is_silent = [_in_words(error)], isinstance(error, Silent)
-            store.set(FAILED, b"")  # so that the others need not wait for us
+            desk.store.set(FAILED, b"")  # so that the others need not wait for us
         try:
             desk.beside(desk.transport.close, "close", min(self.patience, 5.0) if is_silent else None)
         except Silent as error:
@@ -186,27 +166,16 @@ class Trials:
             complaints.append(f"close raised {type(error).__name__}: {error}")
         complaints = [*desk.tray.complaints, *complaints]
         desk.tray.messages.clear()  # hundreds of megabytes, in a circle that Python finds late
-        if not (was_offered or complaints):
-            raise NotOffered
         return complaints, is_silent
 
-    def _program(self, desk: RankCheck, name: str) -> Callable[[RankCheck], None]:
-        """A check as a function; NotOffered, if this transport need not pass it."""
-        if name == "stranger":
-            assert self.stranger is not None, "that is when this check runs"
-            return partial(endings.stranger, attack=self.stranger)
-        names, act = OPTIONS.get(name, ((), None))
-        is_declared = not names or bench.declares(desk.transport, *names)
-        is_excused = act is None and desk.transport.may_lose and name not in WITHOUT_LOSS
-        if is_excused or not is_declared:
-            raise NotOffered
-        return act or CHECKS[name][1]
-
     def _run(self, desk: RankCheck, name: str) -> None:
-        act = self._program(desk, name)
         if name not in CONNECT_THEMSELVES:
             desk.connect()
-        act(desk)
+        if name in CHECKS:
+            CHECKS[name][1](desk)
+        else:
+            assert self.stranger is not None, "that is when this check runs"
+            endings.stranger(desk, self.stranger)
         desk.meet("end", away=int(name in DEADLY))
 
 

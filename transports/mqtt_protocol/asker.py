@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 from typing import TypeAlias
 
-from transports.stores.key_values import Value
 from transports.stores.protocol import StoreRequest
 
 MAX_ASKERS = 1 << 16
@@ -21,13 +20,13 @@ class Asker:
 
     def __init__(self) -> None:
         self.settled = 0  # it has the answers to all numbers below
-        self.answers: dict[int, list[Value] | Exception] = {}
+        self.answers: dict[int, list[bytes] | Exception] = {}
         self.waiting: dict[int, StoreRequest] = {}
         self._open: list[int] = []  # a heap: the numbers of both
         self.on_the_way = 0  # bytes of answers that the broker has not taken yet
         self.is_silent = False  # a waiting client asks again each second: silence means that it is gone
 
-    def keep(self, number: int, answer: list[Value] | Exception) -> None:
+    def keep(self, number: int, answer: list[bytes] | Exception) -> None:
         self.answers[number] = answer
         heapq.heappush(self._open, number)
 

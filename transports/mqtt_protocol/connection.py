@@ -285,10 +285,6 @@ class Connection:
         """Log an error inside the client, mostly while a connection broke: `_watch` tells."""
         _logger.debug("%s", context.get("message"), exc_info=context.get("exception"))
 
-    def __repr__(self) -> str:
-        state = "up" if self.is_up else "down"
-        return f"<Connection {self.identifier} to {self.address.shown}, {state}>"
-
 
 class _Client(aiomqtt.Client):
     """aiomqtt's client. All code that reaches below its surface stands here."""

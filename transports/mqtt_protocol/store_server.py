@@ -32,7 +32,7 @@ from transports.mqtt_protocol.frames import Frame, FrameRefused
 from transports.mqtt_protocol.peers import SILENCE
 from transports.mqtt_protocol.store_end import MAX_BODY, MqttStoreEnd
 from transports.stores import protocol
-from transports.stores.key_values import READS, KeyValues, NotYet, Value, length
+from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.protocol import StoreRequest
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
@@ -131,13 +131,13 @@ class MqttStoreServer(MqttStoreEnd):
 
     def _answer(self, mark: int, number: int, request: StoreRequest, is_late: bool) -> None:
         """Carry it out and answer, or let it wait."""
-        answer: list[Value] | Exception
+        answer: list[bytes] | Exception
         why = self.guard(mark, request, self.key_values) if self.guard is not None else ""
         asker = self._askers[mark]
         try:
             if why:
                 raise DistStoreError(f"{request.operation} of {request.keys[:1]}: {why}")
-            answer = self.key_values.answer(request.operation, request.keys, request.values)
+            answer = self.key_values.do(request.operation, request.keys, request.values)
         except NotYet as need:
             if not is_late and request.seconds > 0:
                 asker.wait(number, request)
@@ -147,9 +147,7 @@ class MqttStoreServer(MqttStoreEnd):
             answer = need.late(request.seconds, request.keys, ADVICE)
         except DistStoreError as error:
             answer = error
-        # that one may be asked again, and is a copy of all keys
-        if request.operation != "list_keys":
-            asker.keep(number, answer)
+        asker.keep(number, answer)
         self._say_answer(mark, number, answer)
         if request.operation not in READS and not isinstance(answer, Exception):
             self._tell(request.keys)
@@ -310,7 +308,7 @@ class MqttStoreServer(MqttStoreEnd):
     def _say(self, mark: int, kind: int, number: int = 0, body: bytes = b"") -> None:
         self._connection.post(Publication(self._topics.answer(mark), self._frame(kind, mark, number, body)))
 
-    def _say_answer(self, mark: int, number: int, answer: list[Value] | Exception) -> None:
+    def _say_answer(self, mark: int, number: int, answer: list[bytes] | Exception) -> None:
         """Say it, if there is room on the way to the broker; else the asker asks again."""
         asker = self._askers[mark]
         if asker.on_the_way >= ROOM or self._on_the_way >= ROOM_FOR_ALL:
@@ -335,8 +333,8 @@ class MqttStoreServer(MqttStoreEnd):
         return f"<MqttStoreServer of {len(self.key_values.values)} keys for {len(self._askers)} askers>"
 
 
-def _packed(answer: list[Value] | Exception) -> bytes:
-    nbytes = 0 if isinstance(answer, Exception) else sum(map(length, answer)) + 4 * len(answer)
+def _packed(answer: list[bytes] | Exception) -> bytes:
+    nbytes = 0 if isinstance(answer, Exception) else sum(map(len, answer)) + 4 * len(answer)
     data = b"" if nbytes > MAX_BODY else protocol.pack_answer(answer)[streams.LENGTH :]
     if max(len(data), nbytes) > MAX_BODY:
         nbytes = max(len(data), nbytes)

@@ -40,7 +40,7 @@ class ConnectionMesh:
         # Those who share a store may be different scripts; a launcher's id is the same all the same.
         self._job = replace(job.here(world_size, rank), script="")
         self.links: dict[int, PeerConnection] = {}
-        self.host, self.port, self.refused = "", 0, ""
+        self.host, self.port = "", 0
 
     def join(self, towards: str) -> None:
         """Connect to all; ConnectError names who is missing. `towards` is a host of this network,
@@ -61,7 +61,6 @@ class ConnectionMesh:
                 link.close()
             raise
         finally:
-            self.refused = f", {listener!r}" if listener.refused else ""
             listener.close()
 
     def _show_cards(self) -> list[list[str]]:

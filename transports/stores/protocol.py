@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from transports import frames
 from transports.errors import DistStoreError, QueueEmptyError, StoreTimeout
-from transports.stores.key_values import Value, length
 
 MAX_MESSAGE = 1 << 28
 MAX_FIELDS = 1 << 17  # keys and values of one request; to read so many takes a tenth of a second
@@ -34,15 +33,14 @@ class StoreRequest(NamedTuple):
     seconds: float
 
 
-def pack(fields: Sequence[Value]) -> bytes:
+def pack(fields: Sequence[bytes]) -> bytes:
     """A whole frame."""
     return b"".join(pieces(fields))
 
 
-def pieces(fields: Sequence[Value]) -> list[bytes]:
+def pieces(fields: Sequence[bytes]) -> list[bytes]:
     """A whole frame, in pieces; long fields are not copied. Nothing is put together for a frame that is too long."""
-    lengths = list(map(length, fields))
-    nbytes = _LENGTH.size * (len(fields) + 1) + sum(lengths)
+    nbytes = _LENGTH.size * (len(fields) + 1) + sum(map(len, fields))
     if nbytes > MAX_MESSAGE:
         raise DistStoreError(
             f"{nbytes} bytes are too many for a store, at most {MAX_MESSAGE}: it is meant for "
@@ -50,13 +48,12 @@ def pieces(fields: Sequence[Value]) -> list[bytes]:
         )
     found: list[bytes] = []
     near = [frames.pack(0, nbytes), _LENGTH.pack(len(fields))]
-    for field, long in zip(fields, lengths, strict=True):
-        near.append(_LENGTH.pack(long))
-        parts = (field,) if isinstance(field, bytes) else field
-        if long <= SHORT:
-            near += parts
+    for field in fields:
+        near.append(_LENGTH.pack(len(field)))
+        if len(field) <= SHORT:
+            near.append(field)
         else:
-            found += (b"".join(near), *parts)
+            found += b"".join(near), field
             near = []
     return [*found, b"".join(near)] if near else found
 
@@ -122,12 +119,12 @@ def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
         raise frames.FrameError(f"this is no request to a store: {error}") from error
 
 
-def pack_answer(answer: Sequence[Value] | Exception) -> bytes:
+def pack_answer(answer: Sequence[bytes] | Exception) -> bytes:
     """A whole frame; of an answer that is too long, that it is."""
     return b"".join(answer_pieces(answer))
 
 
-def answer_pieces(answer: Sequence[Value] | Exception) -> list[bytes]:
+def answer_pieces(answer: Sequence[bytes] | Exception) -> list[bytes]:
     """The same in pieces."""
     try:
         return pieces(_answer_fields(answer))
@@ -135,7 +132,7 @@ def answer_pieces(answer: Sequence[Value] | Exception) -> list[bytes]:
         return pieces([b"error", str(too_long).encode()])
 
 
-def _answer_fields(answer: Sequence[Value] | Exception) -> list[Value]:
+def _answer_fields(answer: Sequence[bytes] | Exception) -> list[bytes]:
     if isinstance(answer, StoreTimeout):
         names = [key.encode() for key in [*answer.missing, *answer.present, answer.note]]
         return [b"timeout", b"%d" % len(answer.missing), *names]

@@ -31,27 +31,18 @@ from transports.keys import job_key
 from transports.sockets import liveness
 from transports.sockets.auth_listener import AuthListener
 from transports.stores import protocol
-from transports.stores.key_values import READS, KeyValues, NotYet, Value, head
+from transports.stores.key_values import READS, KeyValues, NotYet
 from transports.stores.served_client import LEFT, READ, ServedClient
 from transports.stores.store import ADVICE
 from transports.stores.timers import Timers
 from transports.stores.waiting import KeyWaiters
 
 KEY = "tcp store"
-LOBBY = "lobby."  # before an operation: it concerns who has joined, not the users' keys
+JOINED = "init/"  # the key under which clients count themselves, as with torch
 IN_A_ROW = 32  # short requests of one client in one step
-LISTS = 4  # answers to `list_keys` that may be under way: each is a copy of all keys
 # seconds in which an answer has to be taken, and one more for so many bytes
 STALL, RATE = 60.0, 1 << 20
 _log = logging.getLogger("transports.stores")
-
-
-class WatchedTable(KeyValues):
-    """Keys and values, and the clients that wait for keys."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: KeyWaiters[ServedClient] = KeyWaiters(self)
 
 
 class StoreServer:
@@ -64,11 +55,13 @@ class StoreServer:
         self._listener = AuthListener(listener, job_key(KEY), clock, job)
         self.port = self._listener.port
         self.near_host = "127.0.0.1" if self._listener.host in ("::", "0.0.0.0") else self._listener.host
-        self._key_values, self._lobby = WatchedTable(), WatchedTable()
+        self._key_values = KeyValues()
+        self._waiting: KeyWaiters[ServedClient] = KeyWaiters(self._key_values)
         self._clients: dict[int, ServedClient] = {}
-        # Clients whose turn comes: with short requests, with long ones, and with one for the list of all keys.
-        self._short, self._long, self._lists = (deque[ServedClient]() for _ in range(3))
-        self._listing: set[ServedClient] = set()  # they have not taken all of such a list
+        self._short, self._long = (
+            deque[ServedClient](),
+            deque[ServedClient](),
+        )  # clients with such requests, whose turn comes
         self._timers: Timers[ServedClient] = Timers(clock)
         self._wake, self._alarm = socket.socketpair()
         self._poll = select.poll()
@@ -118,12 +111,10 @@ class StoreServer:
             self._guarded(self._short.popleft(), self._take_turn)
         if self._long:
             self._guarded(self._long.popleft(), self._take_turn)
-        if self._lists and len(self._listing) < LISTS:
-            self._guarded(self._lists.popleft(), self._list)
 
     def _patience(self) -> float:
         """Seconds until there is something to do, even if no client says anything meanwhile."""
-        if self._short or self._long or (self._lists and len(self._listing) < LISTS):
+        if self._short or self._long:
             return 0.0
         left = self._timers.left()
         return 1.0 if left is None else min(1.0, left + 0.001)
@@ -185,9 +176,8 @@ class StoreServer:
     def _dismiss(self, client: ServedClient) -> None:
         if client.is_gone:
             return
-        self._forget(client)
+        self._waiting.remove(client)
         self._timers.clear(client)
-        self._listing.discard(client)
         file = client.socket.fileno()
         self._clients.pop(file, None)
         if client.events >= 0:
@@ -212,72 +202,51 @@ class StoreServer:
         """Carry out what has been heard completely: a long request, or some short ones."""
         client.has_turn, is_long = False, client.is_long
         if client.is_late:
-            self._forget(client)
+            self._waiting.remove(client)
             self._carry_out(client)
         for _ in range(1 if is_long else IN_A_ROW):
             if client.has_turn or not client.has_asked() or client.is_long != is_long:
                 return
-            if client.take().operation.removeprefix(LOBBY) == "list_keys":
-                client.has_turn = True
-                self._lists.append(client)
-            else:
-                self._carry_out(client)
-
-    def _list(self, client: ServedClient) -> None:
-        client.has_turn = False
-        self._carry_out(client)
-        if client.to_say:
-            self._listing.add(client)
+            client.take()
+            self._carry_out(client)
 
     def _carry_out(self, client: ServedClient) -> None:
         """Answer what a client asks, if it can be answered now."""
         request = client.asked
         assert request is not None, "it has asked"
-        table, operation = self._part(request.operation)
-        answer: list[Value] | Exception
+        answer: list[bytes] | Exception
         try:
-            answer = table.answer(operation, request.keys, request.values)
+            answer = self._key_values.do(request.operation, request.keys, request.values)
         except NotYet as need:
             if not client.is_late and request.seconds > 0:
-                table.waiting.add(client, operation, request.keys)
+                self._waiting.add(client, request.operation, request.keys)
                 self._timers.set(client, request.seconds)
                 return
             answer = need.late(request.seconds, request.keys, self._note())
         except DistStoreError as error:
             answer = error
-        self._key_values.own_keys = int("joined" in self._lobby.values)
         self._reply(client, answer)
-        if operation not in READS and not isinstance(answer, Exception):
-            self._tell(table, request.keys)
+        if request.operation not in READS and not isinstance(answer, Exception):
+            self._tell(request.keys)
 
-    def _part(self, operation: str) -> tuple[WatchedTable, str]:
-        if operation.startswith(LOBBY):
-            return self._lobby, operation.removeprefix(LOBBY)
-        return self._key_values, operation
-
-    def _tell(self, table: WatchedTable, keys: Iterable[str]) -> None:
+    def _tell(self, keys: Iterable[str]) -> None:
         """These keys have changed: answer those who waited for nothing else."""
 
         def answer(client: ServedClient) -> None:
-            table.waiting.remove(client)
+            self._waiting.remove(client)
             self._carry_out(client)
 
-        for client in table.waiting.ready(keys):
+        for client in self._waiting.ready(keys):
             self._guarded(client, answer)
 
-    def _forget(self, client: ServedClient) -> None:
-        """It waits for no key any more."""
-        for table in (self._key_values, self._lobby):
-            table.waiting.remove(client)
-
     def _note(self) -> str:
-        joined = head(self._lobby.values.get("joined", b"0"))[:20].decode(errors="replace")
+        joined = self._key_values.values.get(JOINED, b"0")[:20].decode(errors="replace")
         count = f"{joined} of {self._world_size} have joined this store. " if self._world_size else ""
         return count + ADVICE
 
     # -- what it is told --------------------------------------------------------------------
 
-    def _reply(self, client: ServedClient, answer: list[Value] | Exception) -> None:
+    def _reply(self, client: ServedClient, answer: list[bytes] | Exception) -> None:
         client.answer(protocol.answer_pieces(answer))
         self._timers.clear(client)
         self._flush(client)
@@ -290,7 +259,6 @@ class StoreServer:
                 client.flush()
             if not client.to_say:
                 self._timers.clear(client)
-                self._listing.discard(client)
 
     def _time_is_over(self, client: ServedClient) -> None:
         """It gets the answer that nothing came, or has not taken the one that it got."""

@@ -90,9 +90,6 @@ class Store(ABC):
         """Add to a counter, which begins at 0 and is kept as decimal text; the new count."""
         return int(self._do("add", [named(key)], [b"%d" % amount])[0])
 
-    def append(self, key: str, value: str | bytes) -> None:
-        self._do("append", [named(key)], [encoded(value)])
-
     def wait(self, keys: Sequence[str], timeout: Duration = None) -> None:
         """Return when all `keys` are there."""
         if keys:
@@ -118,16 +115,9 @@ class Store(ABC):
         under it they keep how many have joined."""
         return int(self._do("num_keys")[0])
 
-    def list_keys(self) -> list[str]:
-        return [key.decode() for key in self._do("list_keys")]
-
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         """All these values, once all are there; of one instant."""
         return self._do("get", all_named(keys)) if keys else []
-
-    def multi_set(self, keys: Sequence[str], values: Sequence[str | bytes]) -> None:
-        """All at one instant, or DistStoreError and nothing."""
-        self._do("set", all_named(keys), [encoded(value) for value in values])
 
     def queue_push(self, key: str, value: str | bytes) -> None:
         self._do("queue_push", [named(key)], [encoded(value)])
@@ -154,9 +144,6 @@ class Store(ABC):
 
     def set_timeout(self, timeout: float | timedelta) -> None:
         self._seconds = seconds(timeout)
-
-    def has_extended_api(self) -> bool:
-        return True
 
     def clone(self) -> Store:
         """Another handle to the same contents, for another thread."""
@@ -276,11 +263,7 @@ class PrefixStore(Store):
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         start = f"{self.prefix}/"
-        answer = self._store.command(operation, [start + key for key in keys], values, timeout)
-        if operation == "list_keys":
-            first = start.encode()
-            answer = [key.removeprefix(first) for key in answer if key.startswith(first)]
-        return answer
+        return self._store.command(operation, [start + key for key in keys], values, timeout)
 
     @property
     def underlying_store(self) -> Store:

@@ -14,7 +14,7 @@ from functools import partial
 
 from transports import job
 from transports.clock import SYSTEM, Clock, Deadline
-from transports.errors import DistNetworkError, DistStoreError, OtherJob, StoreTimeout
+from transports.errors import DistNetworkError, DistStoreError, StoreTimeout
 from transports.frames import LENGTH, FrameError
 from transports.job import JobCard
 from transports.keys import job_key
@@ -24,13 +24,13 @@ from transports.sockets.handshake import Claim
 from transports.sockets.liveness import Unheard, patiently
 from transports.stores import protocol
 from transports.stores.protocol import StoreRequest
-from transports.stores.server import KEY, LOBBY, StoreServer
+from transports.stores.server import JOINED, KEY, StoreServer
 from transports.stores.store import TIMEOUT, Store
 
 REACH = 10.0  # seconds for one more connection to a server that was there a moment ago
-KNOCK = 1.0  # seconds for one try to reach a server that was lost
-AGAIN = 10.0  # seconds between two such tries where nobody answers at all
+KNOCK = 1.0  # seconds to ask who holds a port
 GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
+ALL = "init/all"  # a queue, which `num_keys` does not count: something stands in it when all have joined
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Of multi-tenant stores: server by port, and its users.
 _shared: dict[int, tuple[StoreServer, int]] = {}
@@ -85,7 +85,6 @@ class TCPStore(Store):
         self._idle: list[socket.socket] = []
         self._is_closed = False
         self._lost: DistNetworkError | None = None  # why the server cannot be reached any more
-        self._silent: Deadline | None = None  # until when it is not asked again
         self._server: StoreServer | None = None
         self._is_shared = multi_tenant
         if is_master:
@@ -142,14 +141,14 @@ class TCPStore(Store):
     def _join(self, is_master: bool, wait_for_workers: bool) -> None:
         if self.world_size is None:
             return
-        joined = int(self._do(f"{LOBBY}add", ["joined"], [b"1"])[0])
+        joined = self.add(JOINED, 1)
         if joined == self.world_size:
-            self._do(f"{LOBBY}set", ["all"], [b""])
+            self.queue_push(ALL, b"")
         if is_master and wait_for_workers:
             try:
-                self._do(f"{LOBBY}wait", ["all"])
+                self.wait([ALL])
             except StoreTimeout as late:
-                joined = int(self._do(f"{LOBBY}get", ["joined"])[0])
+                joined = self.add(JOINED, 0)
                 raise DistStoreError(
                     f"Timed out after {late.seconds:g} seconds waiting for clients. "
                     f"{joined}/{self.world_size} clients joined. Were all ranks started with "
@@ -186,8 +185,7 @@ class TCPStore(Store):
                 raise DistStoreError(f"{self!r} was closed")
             if self._lost is None and self._idle:
                 return self._idle.pop()
-        if self._lost is not None:
-            return self._return()
+        self._demand_master()
         try:  # all connections are in use by other threads; and it was there, so a refusal is its end
             deadline = self._clock.deadline(min(REACH, self._seconds))
             return dial_once(*self._there, deadline, self._job)
@@ -195,25 +193,10 @@ class TCPStore(Store):
             self._lost = self._gone(operation, error, REACH)
             raise self._lost from error
 
-    def _return(self) -> socket.socket:
-        """The server was lost. If it was started again it is there at once; else the first cause is
-        raised again. A host that keeps silent is not asked twice within AGAIN seconds."""
-        lost = self._lost
-        assert lost is not None, "who calls this has looked"
-        with self._guard:
-            _hang_up(self._idle)  # they led to the server that is gone
-        if self._silent is not None and not self._silent.is_over():
-            raise DistNetworkError(str(lost)) from lost
-        try:
-            connection = dial_once(*self._there, self._clock.deadline(KNOCK), self._job)
-        except OtherJob as other:  # which has taken the port since
-            raise other from lost
-        except OSError as error:
-            if isinstance(error, TimeoutError):
-                self._silent = self._clock.deadline(AGAIN)
-            raise DistNetworkError(str(lost)) from lost
-        self._lost = self._silent = None
-        return connection
+    def _demand_master(self) -> None:
+        """The first cause again, if it was lost. Another one at that place would have none of its values."""
+        if self._lost is not None:
+            raise DistNetworkError(str(self._lost)) from self._lost
 
     def _gone(self, operation: str, error: Exception, limit: float = GRACE) -> DistNetworkError:
         where = endpoints.shown(self.host, self.port)
@@ -230,8 +213,7 @@ class TCPStore(Store):
         )
 
     def clone(self) -> TCPStore:
-        if self._lost is not None:
-            self._keep(self._return())
+        self._demand_master()
         return TCPStore(
             self.host, self.port, timeout=self._seconds, wait_for_workers=False, clock=self._clock,
             of=self._job,

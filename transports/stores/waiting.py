@@ -81,7 +81,3 @@ class KeyWaiters(Generic[Waiter]):
         for waiter in moved:
             self._missing[waiter] += -1 if is_there else 1
         return list(moved) if is_there else []
-
-    def __repr__(self) -> str:
-        keys = sum(len(table) for tables in self._tables.values() for table in tables)
-        return f"<KeyWaiters of {len(self._asked)} waiters for {keys} keys>"

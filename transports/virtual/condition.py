@@ -126,7 +126,3 @@ class VirtualCondition:
         if me is None or self._holder is not me or not self._depth:
             raise RuntimeError("only who holds a condition, in a simulated thread, can wait for it")
         return me
-
-    def __repr__(self) -> str:
-        state = "free" if not self._depth else f"held by {self._holder.name if self._holder else '?'}"
-        return f"<VirtualCondition, {state}, {len(self._waiters)} wait>"

@@ -189,12 +189,14 @@ def _place(sim_thread: SimThread, frames: dict[int, FrameType]) -> str:
 
 def of_user(frame: FrameType | None) -> FrameType | None:
     """The innermost frame that is not ours."""
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if module not in INSIDE or frame.f_globals.get("PROGRAM", False):
-            return frame
+    while frame is not None and not is_users(frame):
         frame = frame.f_back
-    return None
+    return frame
+
+
+def is_users(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return module not in INSIDE or bool(frame.f_globals.get("PROGRAM", False))
 
 
 def place(frame: FrameType | None) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transports.clock import PICO, Clock, picoseconds
+from transports.clock import Clock, picoseconds
 from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost, TransportClosed
 from transports.virtual.clock import VirtualClock
@@ -238,11 +238,3 @@ class SimEnd(Transport):
                 for end in list(world.waiting):
                     if end._waiters and not end._is_closed:
                         end._hear(world)
-
-    def __repr__(self) -> str:
-        state = "closed" if self._is_closed else "open" if self._is_connected else "not connected"
-        lost = f", lost {sorted(self._lost)}" if self._lost else ""
-        return (
-            f"<{type(self).__name__} rank {self.rank} of {self.world_size}, {state}, "
-            f"{self._deliveries} deliveries at {self.virtual.now() / PICO:.9g} s{lost}>"
-        )

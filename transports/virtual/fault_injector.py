@@ -49,9 +49,6 @@ class Plan:
     give_up: int = GIVE_UP
     unsaid: tuple[Fault, ...] = ()  # not worth mentioning
 
-    def without(self, fault: Fault) -> Plan:
-        return replace(self, faults=tuple(f for f in self.faults if f is not fault))
-
 
 @dataclass(frozen=True)
 class Hit:

@@ -122,13 +122,6 @@ class SimThread(ABC):
     def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
         """Where it stands; `of_threads` is `sys._current_frames()`."""
 
-    def __repr__(self) -> str:
-        state = (
-            "over" if self.is_over else "waiting" if self.is_parked
-            else "running" if self.is_begun else "not begun"
-        )  # fmt: skip
-        return f"<{type(self).__name__} {self.name!r} of rank {self.rank}, {state}>"
-
 
 class OsSimThread(SimThread):
     """A thread, which sleeps on a lock of its own while others run."""

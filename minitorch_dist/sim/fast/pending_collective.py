@@ -121,18 +121,17 @@ class CollectiveWaiter:
             raise reason
 
     def is_done(self) -> bool:
-        done = self.pending.done
-        return done is not None and self.clock.now() >= int(done[self.rank])
+        done = self.pending.ended if self.pending.done is None else self.pending.done
+        return self.clock.now() >= int(done[self.rank])
 
     def is_over(self) -> bool:
-        pending = self.pending
-        if pending.done is not None:
+        if self.is_done() or self.pending.done is not None:
             return self.is_done()
         return self.operation.error is not None or self.error() is not None
 
     def error(self) -> Exception | None:
         """Why nothing will come of this collective."""
-        if self.pending.done is not None or self.pending.error is not None:
+        if len(self.pending.came) == self.pending.size or self.pending.error is not None:
             return self.pending.error
         mailbox = self.operation.channel.mailbox
         if mailbox.gone:
@@ -197,7 +196,7 @@ class LightCollectives:
         pending.traffic.enter(rank)
         end = call.group.world.transport
         assert isinstance(end, SimTransport)
-        LightWaiter(pending, operation, rank, self.clock).wait(end)
+        CollectiveWaiter(pending, operation, rank, self.clock).wait(end)
 
     def _met(
         self, operation: CollectiveOperation, rows: payloadless.Rows, kind: Callable[..., payloadless.Traffic]
@@ -228,20 +227,3 @@ class LightCollectives:
 
     def __repr__(self) -> str:
         return f"<LightCollectives, {len(self._pending)} are gathering>"
-
-
-class LightWaiter(CollectiveWaiter):
-    """One rank in such a collective."""
-
-    def is_done(self) -> bool:
-        return self.clock.now() >= int(self.pending.ended[self.rank])
-
-    def is_over(self) -> bool:
-        return self.is_done() or self.operation.error is not None or self.error() is not None
-
-    def error(self) -> Exception | None:
-        if len(self.pending.came) == self.pending.size:
-            return self.pending.error
-        return super().error()
-
-    __call__ = is_over

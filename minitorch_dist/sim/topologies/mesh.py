@@ -71,9 +71,6 @@ class MeshNetwork:
                 nodes.append(self._rank(here))
         return nodes
 
-    def hops(self, src: int, dst: int) -> int:
-        return len(self.way(src, dst)) - 1
-
     def _place(self, rank: int) -> list[int]:
         place, rest = [], rank
         for extent in reversed(self.shape):

@@ -55,7 +55,7 @@ def test_what_it_needs(guard: StoreGuard, operation: str, key: str, value: bytes
         ("queue_push", "g/3/0/x", b"x"), ("queue_push", "desk", ME.encode() + b" " * (MAX_MESSAGE + 2)),
         ("queue_pop_now", "desk", b""), ("queue_pop", "desk", b""), ("queue_pop_now", f"to/{MALLORY:016x}", b""),
         ("wait", f"to/{MALLORY:016x}", b""), ("set", f"to/{ME}", b"x"), ("delete_key", f"to/{ME}", b""),
-        ("list_keys", "", b""), ("num_keys", "", b""), ("set", "roster", b"me"), ("append", "g/3/0/x", b"x"),
+        ("num_keys", "", b""), ("set", "roster", b"me"),
         ("set", "g/3/0/default_pg/1/mqtt/0", b"I am rank 0"), ("add", "g/3/0/default_pg/here/0", b"1"),
         ("delete_key", "g/3/0/default_pg/1/mqtt/0", b""), ("set", "g/3/0/default_pg/left/0/1", b""),
         ("set", "g/3/1/default_pg/1/mqtt/1", b"x"), ("set", "g/4/0/default_pg/1/mqtt/1", b"x"),

@@ -1,8 +1,7 @@
-"""The options of a transport beyond the seven lines, as programs. Each runs where it is declared.
+"""What a transport may offer beyond the seven lines of the contract, as programs; each runs where it is declared.
 
-A transport declares an option in its class: it overrides the method, or sets the attribute; `kit.OPTIONS` says what
-each check asks for. A check of something that all ranks decline raises `NotOffered`, and the kit goes on. All ranks of a
-world have to agree about what they offer.
+A transport declares an option in its class: it overrides the method, or sets the attribute. A check of something that
+all ranks decline raises `NotOffered`. All ranks of a world have to agree about what they offer.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ import gc
 from collections.abc import Callable
 from functools import partial
 
-from transports.conformance.bench import NotOffered, RankCheck, declares, pattern
-from transports.conformance.lines import drain, nothing_more
-from transports.contract import Begun
+from transports.conformance import End
+from transports.conformance.bench import RankCheck, pattern
+from transports.conformance.lines import nothing_more
+from transports.contract import Begun, Transport
 from transports.costs import MessageCosts
 from transports.errors import PeerLost
 
@@ -21,9 +21,52 @@ FETCHED = (0, 1, 16, 1000, 40, 8)  # bytes of the messages that are asked for
 GIVEN_UP = 0.2  # seconds of `Transport.patience`
 
 
+class NotOffered(Exception):
+    """The transport does not declare what this check tries."""
+
+
+class Option:
+    """One check, to be launched on all ranks; the result of each is its complaint, or "". Can be pickled."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, end: End) -> str:
+        desk = RankCheck(end, 15.0)
+        names, act = OPTIONS[self.name]
+        try:
+            if names and not declares(desk.transport, *names):
+                return ""
+            if self.name != "declined":
+                desk.connect()
+            act(desk)
+            desk.meet("end")
+        except NotOffered:
+            pass
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        finally:
+            desk.transport.close()
+        return "; ".join(desk.tray.complaints)
+
+
+def declares(transport: Transport, *names: str) -> bool:
+    """Whether the class of a transport says more about one of these names than the contract does."""
+    kinds = type(transport).__mro__
+    return any(name in vars(kind) for kind in kinds[: kinds.index(Transport)] for name in names)
+
+
+def said_by_all(desk: RankCheck, what: str, word: bytes) -> list[bytes]:
+    """The words of all ranks on this matter, once each has said its own."""
+    keys = [f"{what}/{rank}" for rank in range(desk.world_size)]
+    desk.store.set(keys[desk.rank], word)
+    desk.store.wait(keys, 3 * desk.patience)
+    return desk.store.multi_get(keys)
+
+
 def offered(desk: RankCheck, is_offered: bool, what: str) -> None:
     """Return if all ranks offer it, raise NotOffered if none does; all ranks come here."""
-    ranks = [rank for rank, yes in enumerate(desk.said_by_all(what, b"%d" % is_offered)) if yes == b"1"]
+    ranks = [rank for rank, yes in enumerate(said_by_all(desk, what, b"%d" % is_offered)) if yes == b"1"]
     if not ranks:
         raise NotOffered
     is_everybody = len(ranks) == desk.world_size
@@ -48,7 +91,7 @@ def declared(desk: RankCheck) -> None:
     is_timely = end.clock.is_virtual or not end.needs_virtual_time
     desk.demand(is_timely, "needs_virtual_time is set, but connect took a clock of real time")
     said = f"{end.scheme} {end.ranks_are} {end.costs} {end.usual_delay} {flags}"
-    for peer, other in enumerate(map(bytes.decode, desk.said_by_all("declared", said.encode()))):
+    for peer, other in enumerate(map(bytes.decode, said_by_all(desk, "declared", said.encode()))):
         desk.demand(other == said, f"rank {peer} declares {other!r}, and this rank {said!r}")
 
 
@@ -201,17 +244,13 @@ def last_sent(desk: RankCheck) -> None:
     desk.demand(end.under_way is None, f"all has landed, and under_way is {end.under_way}")
 
 
-def lossy(desk: RankCheck) -> None:
-    """`may_lose`, `is_unreliable`: messages may be missing or come twice, but never be damaged."""
-    if not (desk.transport.may_lose or desk.transport.is_unreliable):
-        raise NotOffered
-    dst, src = desk.right, desk.left
-    for turn in range(60):
-        desk.transport.send(dst, b"%d" % turn, pattern(turn + desk.rank, 997 * turn))
-    desk.meet("sent")
-    drain(desk)
-    for header, data in desk.tray.messages.get(src, []):
-        turn = int(header)
-        damaged = f"the {turn}th message from rank {src} came damaged"
-        is_whole = data == pattern(turn + src, 997 * turn)
-        desk.demand(is_whole, f"{damaged}; a transport may lose messages, but not change them")
+OPTIONS: dict[str, tuple[tuple[str, ...], Callable[[RankCheck], None]]] = {
+    "declared": ((), declared),
+    "gives_up": ((), gives_up),
+    "fetch": (("fetch",), fetch),
+    "board": (("board",), board),
+    "declined": (("board", "shared_objects"), declined),
+    "shared_objects": (("shared_objects",), shared_objects),
+    "begin": (("begin",), begin),
+    "last_sent": (("last_sent", "under_way"), last_sent),
+}  # each with what a class may declare; if it declares none of that, the check is not run
