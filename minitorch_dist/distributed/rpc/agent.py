@@ -4,7 +4,8 @@ caller          our calls: write ─► send ────────► arrived
                 wait ◄── read ◄── next_job ◄── arrived ◄──────────────────────┘
 worker pool     decides which thread does it: a thread that waits for an answer drives the transport,
                 and a function runs in the thread that received its request.
-deadline thread wakes when something is due, and when a function runs for long in the driver's thread
+
+The deadline thread (in `pool`) wakes when something is due, and when a function runs for long in the driver's thread.
 """
 
 from __future__ import annotations
