@@ -135,10 +135,6 @@ class FileStore(Store):
         with self._guard:
             self._finalizer()
 
-    def __repr__(self) -> str:
-        state = f"{len(self._log.users)} users" if self._finalizer.alive else "closed"
-        return f"<FileStore {self._path} of {len(self._log.key_values.values)} keys, {state}>"
-
 
 class Log:
     """The file, and what it says as far as we have read it."""
