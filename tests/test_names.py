@@ -11,7 +11,6 @@ HOUSE = Path(__file__).parent.parent
 # Names that torch itself gives to several classes, and two of ours that are one thing on two floors.
 SHARED = {
     "Event": "torch.cuda.Event; a line of a journal",
-    "Gather": "torch.nn.parallel._functions.Gather; an order of a class, which is a word on the wire",
     "GradScaler": "torch.amp, torch.cuda.amp",
     "Lost": "why a peer is gone; what a pupil says to its class, which is a word on the wire",
     "WorkerInfo": "torch.distributed.rpc, torch.utils.data",

@@ -41,7 +41,7 @@ nn.MSELoss nn.L1Loss nn.SmoothL1Loss nn.CrossEntropyLoss nn.NLLLoss nn.BCELoss n
 nn.KLDivLoss nn.Module.modules nn.Module.parameters nn.Module.register_buffer nn.Module.train
 nn.Module.eval nn.Module.state_dict nn.Module.load_state_dict nn.Module.named_parameters
 nn.Module.apply nn.Module.to nn.Module.half nn.Module.float nn.Module.get_submodule
-nn.Module.extra_repr nn.Module.register_forward_hook nn.Module.register_full_backward_hook
+nn.Module.extra_repr nn.Module.register_forward_hook
 nn.functional.relu nn.functional.log_softmax nn.functional.nll_loss nn.functional.max_pool2d
 nn.functional.cross_entropy nn.functional.mse_loss nn.functional.linear nn.functional.conv2d
 nn.functional.scaled_dot_product_attention nn.functional.softmax nn.functional.dropout
@@ -71,8 +71,7 @@ models.resnet.Bottleneck models.ConvNet
 
 PARALLEL = """
 nn.DataParallel nn.SyncBatchNorm nn.parallel.DistributedDataParallel nn.parallel.DataParallel
-nn.parallel.distributed.DistributedDataParallel nn.parallel.data_parallel nn.parallel.replicate
-nn.parallel.scatter nn.parallel.gather nn.parallel.parallel_apply nn.parallel.comm.reduce_add
+nn.parallel.distributed.DistributedDataParallel
 nn.parallel.DistributedDataParallel.no_sync
 nn.parallel.DistributedDataParallel.register_comm_hook
 distributed.GradBucket distributed.algorithms.Join distributed.algorithms.join.Join

@@ -11,15 +11,7 @@ import pytest
 
 import minitorch_dist as mtd
 from minitorch_dist import cuda, nn
-from minitorch_dist.nn.parallel import (
-    DataParallel,
-    comm,
-    data_parallel,
-    gather,
-    parallel_apply,
-    replicate,
-    scatter,
-)
+from minitorch_dist.nn.parallel import DataParallel
 
 
 def network() -> Any:
@@ -90,7 +82,7 @@ def test_scalars_become_a_vector() -> None:
 
     with cuda.simulated(2):
         model = DataParallel(Net().to("cuda"))
-        with pytest.warns(UserWarning, match="unsqueeze and return a vector"):
+        with pytest.warns(UserWarning, match="scalars as a vector"):
             out = model(mtd.ones(4))
         assert out.tolist() == [2.0, 2.0]
         out.sum().backward()
@@ -106,7 +98,7 @@ def test_buffers_of_the_first_replica_are_kept() -> None:
         assert norm.num_batches_tracked.item() == 1
 
 
-def test_an_exception_keeps_its_type_and_says_where() -> None:
+def test_an_exception_of_a_replica_comes_out() -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -119,7 +111,7 @@ def test_an_exception_keeps_its_type_and_says_where() -> None:
 
     with cuda.simulated(2):
         model = DataParallel(Net().to("cuda"))
-        with pytest.raises(KeyError, match="Caught KeyError in replica 1 on device 1"):
+        with pytest.raises(KeyError, match="missing"):
             model(mtd.ones(4, 1))
 
 
@@ -130,7 +122,7 @@ def test_modules_elsewhere_are_refused() -> None:
             model(mtd.ones(2, 3))
 
 
-def test_gradient_mode_goes_along_into_the_threads() -> None:
+def test_nothing_is_recorded_without_gradients() -> None:
     with cuda.simulated(2):
         model = DataParallel(network().to("cuda"))
         with mtd.no_grad():
@@ -138,33 +130,28 @@ def test_gradient_mode_goes_along_into_the_threads() -> None:
         assert model(mtd.ones(4, 3)).requires_grad
 
 
-def test_replicas_have_weights_that_are_no_leaves() -> None:
-    with cuda.simulated(2):
-        module = network().to("cuda:0")
-        first, second = replicate(module, [0, 1])
-        assert list(second.parameters()) == []
-        assert str(second[0].weight.device) == "cuda:1"
-        (first[0].weight.sum() + second[0].weight.to("cuda:0").sum() * 2).backward()
-        assert module[0].weight.grad.unique().tolist() == [3.0]
+def test_weights_that_two_layers_share_collect_from_all_replicas() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(2, 2, bias=False)
+            self.second = self.first
+            self.third = nn.Linear(2, 2, bias=False)
+            self.third.weight = self.first.weight
 
+        def forward(self, x: Any) -> Any:
+            assert list(self.parameters()) == []
+            assert self.first is self.second
+            assert x.device is self.third.weight.device
+            return self.third(self.second(self.first(x)))
 
-def test_the_functions() -> None:
     with cuda.simulated(3):
-        x = mtd.arange(7.0)
-        parts = scatter(x, [0, 1, 2])
-        assert [(str(p.device), len(p)) for p in parts] == [("cuda:0", 3), ("cuda:1", 3), ("cuda:2", 1)]
-        assert gather(parts, "cpu").tolist() == x.tolist()
-        outs = parallel_apply([nn.Tanh(), nn.ReLU()], [parts[0], (parts[1],)])
-        assert [str(out.device) for out in outs] == ["cuda:0", "cuda:1"]
-        assert data_parallel(nn.Tanh(), x, [0, 1]).shape == (7,)
-        total = comm.reduce_add([mtd.ones(2, device=d) for d in ("cuda:1", "cuda:0")], 0)
-        assert (str(total.device), total.tolist()) == ("cuda:0", [2.0, 2.0])
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_lists_of_other_lengths_are_refused(count: int) -> None:
-    with pytest.raises(AssertionError, match="not equal to the number of inputs"):
-        parallel_apply([nn.Tanh(), nn.Tanh()], [mtd.ones(1)] * count)
+        module = Net().to("cuda:0")
+        DataParallel(module)(mtd.ones(5, 2)).sum().backward()
+        weight = module.first.weight
+        alone = weight.detach().requires_grad_()
+        (mtd.ones(5, 2, device="cuda:0") @ alone.T @ alone.T @ alone.T).sum().backward()
+        np.testing.assert_allclose(weight.grad.cpu().numpy(), alone.grad.cpu().numpy(), rtol=1e-5)
 
 
 def test_nothing_warns_on_the_way() -> None:

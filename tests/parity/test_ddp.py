@@ -168,20 +168,6 @@ def zero(f: Any, rank: int, **told: Any) -> Any:
     return state(model), saved, own
 
 
-def hooked(f: Any, rank: int) -> Any:
-    """Full backward hooks of the module, of a layer, and of DDP itself; the inputs need no gradient."""
-    module, seen = filled(f.nn.Sequential(f.nn.Linear(3, 3), f.nn.Linear(3, 2)), f.t), []
-    model = f.DDP(module)
-    for name, each in (("ddp", model), ("module", module), ("layer", module[1])):
-        each.register_full_backward_hook(
-            lambda _, given, made, name=name: seen.append(
-                (name, [g is None for g in given], [tuple(g.shape) for g in made])
-            )
-        )
-    model(batch(f, 0, rank, 4, 3)).sum().backward()
-    return seen, grads(module)
-
-
 def buckets(f: Any, rank: int, told: dict[str, Any], sizes: list[int]) -> Any:
     """How the parameters are divided: their numbers once the order of gradients is known, or the sizes of the buckets."""
     layers = [f.nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
@@ -210,7 +196,6 @@ def calls(f: Any, rank: int) -> dict[str, Callable[[], Any]]:
         "hook": lambda: train(f, rank, hook_of(f)),
         "no_sync": lambda: accumulated(f, rank),
         "unused": lambda: unused(f, rank),
-        "full backward hooks": lambda: hooked(f, rank),
         "join": lambda: joined(f, rank),
         "join throws": lambda: thrown(f, rank),
         "zero": lambda: zero(f, rank),
@@ -294,10 +279,7 @@ def test_nothing_failed_that_should_not(both: list[tuple[Any, Any]]) -> None:
 FACES = [
     "nn.parallel.DistributedDataParallel",
     "nn.parallel.DistributedDataParallel.register_comm_hook",
-    "nn.parallel.DataParallel", "nn.parallel.data_parallel",
-    "nn.parallel.parallel_apply", "nn.parallel.gather", "nn.parallel.scatter",
-    "nn.parallel.scatter_gather.scatter_kwargs", "nn.parallel.comm.reduce_add",
-    "nn.DataParallel", "nn.SyncBatchNorm",
+    "nn.parallel.DataParallel", "nn.DataParallel", "nn.SyncBatchNorm",
     "nn.SyncBatchNorm.convert_sync_batchnorm", "distributed.algorithms.Join",
     "distributed.algorithms.join.Join.notify_join_context",
     "distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict",

@@ -184,16 +184,13 @@ def test_zero_grad() -> None:
     agree(program)
 
 
-def test_emptying_and_shallow_copies() -> None:
+def test_emptying() -> None:
     def program(t: Any) -> Any:
         m = net(t)
         weight = m.first.weight
-        twin = m._replicate_for_data_parallel()
-        twin._parameters["free"] = None
         return [
             m.first.weight is weight, m.first.weight.clone(),
             m.to_empty(device="cpu") is m, m.free.shape[0], m.first.weight is weight,
-            m.free is not None, twin.first is m.first, list(twin.state_dict()),
         ]  # fmt: skip
 
     agree(program)

@@ -174,14 +174,6 @@ class Module(Hooked, StateDictModule):
         Module.__init__(self)  # tables that an older version did not have
         self.__dict__.update(state)
 
-    def _replicate_for_data_parallel(self) -> Self:
-        """A shallow copy with tables of its own: the tensors are still the same ones."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        for table in ("_parameters", "_buffers", "_modules"):
-            twin.__dict__[table] = dict(self.__dict__[table])
-        return twin
-
     def extra_repr(self) -> str:
         """The text between the parentheses; override it to show a layer's settings."""
         return ""

@@ -41,19 +41,12 @@ class _IncompatibleKeys(NamedTuple):
 class StateDictModule(ModuleTree):
     """A module whose state can be taken out and put in."""
 
-    _state_dict_hooks: Hooks
     _state_dict_pre_hooks: Hooks
     _load_state_dict_pre_hooks: Hooks
-    _load_state_dict_post_hooks: Hooks
 
     def __init__(self) -> None:
         super().__init__()
-        self.__dict__.update(
-            _state_dict_hooks={},
-            _state_dict_pre_hooks={},
-            _load_state_dict_pre_hooks={},
-            _load_state_dict_post_hooks={},
-        )
+        self.__dict__.update(_state_dict_pre_hooks={}, _load_state_dict_pre_hooks={})
 
     # ---------------------------------------------------------------------------------- taking out
 
@@ -67,17 +60,14 @@ class StateDictModule(ModuleTree):
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()
-        local_metadata: dict[str, Any] = {"version": self._version}
         if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = local_metadata
+            destination._metadata[prefix[:-1]] = {"version": self._version}
         for hook in self._state_dict_pre_hooks.values():
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, module in self._modules.items():
             if module is not None:
                 module.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        for hook in self._state_dict_hooks.values():
-            hook(self, destination, prefix, local_metadata)
         return destination  # type: ignore[no-any-return]
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
@@ -122,9 +112,6 @@ class StateDictModule(ModuleTree):
                 if child is not None:
                     below = f"{prefix}{name}."
                     load(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
-            keys = _IncompatibleKeys(missing, unexpected)
-            for hook in module._load_state_dict_post_hooks.values():
-                hook(module, keys)
 
         load(self, state, "")
         if strict and unexpected:
@@ -149,7 +136,7 @@ class StateDictModule(ModuleTree):
     ) -> None:
         """Load what belongs to this module itself; names and complaints go into the lists."""
         for hook in self._load_state_dict_pre_hooks.values():
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = self._own_state()
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, tensor in own.items():
@@ -176,10 +163,7 @@ class StateDictModule(ModuleTree):
         self, name: str, key: str, mine: Any, value: Any, assign: bool, errors: list[str]
     ) -> None:
         if not isinstance(value, Tensor):
-            errors.append(
-                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
-                f"object from checkpoint but received {type(value)}"
-            )
+            errors.append(f'expected a tensor for the parameter named "{key}", but received {type(value)}')
             return
         if mine.array.ndim == 0 and value.array.shape == (1,):  # as scalars were once saved
             value = base.new(Tensor, value.array[0], value.storage.device)
@@ -189,27 +173,17 @@ class StateDictModule(ModuleTree):
                 f"size mismatch for {key}: copying a param with shape {_size(value)} from "
                 f"checkpoint, the shape in current model is {_size(mine)}."
             )
-            return
-        if not assign:
-            try:
-                with grad_modes.no_grad():
-                    mine.copy_(value)
-            except Exception as error:
-                errors.append(
-                    f'While copying the parameter named "{key}", whose dimensions in the model are '
-                    f"{_size(mine)} and whose dimensions in the checkpoint are {_size(value)}, an "
-                    f"exception occurred : {error.args}."
-                )
-            return
-        if mine.is_part:
+        elif not assign:
+            with grad_modes.no_grad():
+                mine.copy_(value)
+        elif mine.is_part:
             mine.adopt(value)
-            return
-        if isinstance(mine, Parameter):
-            if isinstance(value, Parameter):
-                value.requires_grad = mine.requires_grad
-            else:
-                value = Parameter(value, mine.requires_grad)
-        setattr(self, name, value)
+        elif not isinstance(mine, Parameter):
+            setattr(self, name, value)
+        else:
+            made = value if isinstance(value, Parameter) else Parameter(value, mine.requires_grad)
+            made.requires_grad = mine.requires_grad
+            setattr(self, name, made)
 
     # --------------------------------------------------------------------------------------- hooks
 
@@ -217,31 +191,9 @@ class StateDictModule(ModuleTree):
         """`hook(module, prefix, keep_vars)` before the state is collected."""
         return RemovableHandle(self._state_dict_pre_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(module, state_dict, prefix, local_metadata)` changes the collected state in place."""
-        return RemovableHandle(self._state_dict_hooks, hook)
-
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """`hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)`."""
-        return self._register_load_state_dict_pre_hook(hook, with_module=True)
-
-    def _register_load_state_dict_pre_hook(self, hook: Hook, with_module: bool = False) -> RemovableHandle:
-        hooks = self._load_state_dict_pre_hooks
-        return RemovableHandle(hooks, BoundHook(hook, self) if with_module else hook)
-
-    def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
-        """`hook(module, incompatible_keys)` after loading; it may edit the two lists."""
-        return RemovableHandle(self._load_state_dict_post_hooks, hook)
-
-
-class BoundHook:
-    """A hook that gets its module as first argument, also after the module was copied."""
-
-    def __init__(self, hook: Hook, module: ModuleTree) -> None:
-        self.hook, self.module = hook, module
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.hook(self.module, *args, **kwargs)
+        return RemovableHandle(self._load_state_dict_pre_hooks, hook)
 
 
 def _quoted(keys: list[str]) -> str:

@@ -1,21 +1,25 @@
 """`DataParallel`: one process, several simulated devices, a part of the batch on each.
 
 x ──scatter──► x₀ x₁ x₂        parts of the batch
-module ─replicate─► m₀ m₁ m₂   copies, anew for every forward
-mᵢ(xᵢ)                         in threads
-──gather──► y                  on the first device; backward adds the gradients up there
+module ─replica──► m₀ m₁ m₂    copies of the weights, anew for every forward
+mᵢ(xᵢ)                         one after the other: simulated devices share the cores anyway
+──gather──► y                  on the first device
+
+A tensor's way to another device is recorded. So the backward pass brings gradients of all parts back, and adds up
+those of each weight at the original.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from minitorch_dist.cuda import current
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.nn.parallel.parallel_apply import parallel_apply
-from minitorch_dist.nn.parallel.replicate import replicate
-from minitorch_dist.nn.parallel.scatter_gather import gather, scatter_kwargs
 from minitorch_dist.tensors import devices
+from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.ops.shapes import joining
 
 Device = int | str | devices.device
 
@@ -35,65 +39,82 @@ class DataParallel(Module):
     ) -> None:
         super().__init__()
         self.module, self.dim = module, dim
-        self.device_ids: list[int] = []
-        if devices.count() == 0:
-            return
-        given = range(devices.count()) if device_ids is None else device_ids
-        self.device_ids = [_index(device) for device in given]
-        if not self.device_ids:
-            raise RuntimeError("no available devices were found")
-        self.output_device = self.device_ids[0] if output_device is None else _index(output_device)
-        self.src_device_obj = devices.device("cuda", self.device_ids[0])
-        if len(self.device_ids) == 1:
-            module.to(self.src_device_obj)
+        given = range(devices.count()) if device_ids is None or not devices.count() else device_ids
+        self.device_ids = [current.index_of(device) for device in given]
+        if self.device_ids:
+            self.output_device = self.device_ids[0] if output_device is None else output_device
+            self.src_device_obj = devices.device("cuda", self.device_ids[0])
+            if len(self.device_ids) == 1:
+                module.to(self.src_device_obj)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
         for tensor in (*self.module.parameters(), *self.module.buffers()):
-            if tensor.storage.device is not self.src_device_obj:
+            if tensor.device is not self.src_device_obj:
                 raise RuntimeError(
-                    "module must have its parameters and buffers on device "
-                    f"{self.src_device_obj} (device_ids[0]) but found one of them on device: "
-                    f"{tensor.device}"
+                    f"module must have its parameters and buffers on device {self.src_device_obj} (device_ids[0]) "
+                    f"but found one of them on device: {tensor.device}"
                 )
-        args, named = self.scatter(inputs, kwargs, self.device_ids)
-        if not args and not named:
-            args, named = ((),), ({},)
-        if len(self.device_ids) == 1:
-            return self.module(*args[0], **named[0])
-        replicas = self.replicate(self.module, self.device_ids[: len(args)])
-        outputs = self.parallel_apply(replicas, args, named)
-        return self.gather(outputs, self.output_device)
-
-    def replicate(self, module: Module, device_ids: Sequence[Device]) -> list[Any]:
-        return replicate(module, device_ids)
-
-    def scatter(self, inputs: Any, kwargs: Any, device_ids: Sequence[Device]) -> Any:
-        return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
-
-    def parallel_apply(self, replicas: Sequence[Any], inputs: Any, kwargs: Any) -> list[Any]:
-        return parallel_apply(replicas, inputs, kwargs, self.device_ids[: len(replicas)])
-
-    def gather(self, outputs: Any, output_device: Device) -> Any:
-        return gather(outputs, output_device, dim=self.dim)
+        outputs = []
+        for number, (args, named) in enumerate(scatter((inputs, kwargs), self.device_ids, self.dim)):
+            place = self.device_ids[number]
+            with current.device(place):
+                module = replica(self.module, place, {}) if len(self.device_ids) > 1 else self.module
+                outputs.append(module(*args, **named))
+        return gather(outputs, self.output_device, self.dim) if len(self.device_ids) > 1 else outputs[0]
 
 
-def data_parallel(
-    module: Module,
-    inputs: Any,
-    device_ids: Sequence[Device] | None = None,
-    output_device: Device | None = None,
-    dim: int = 0,
-    module_kwargs: dict[str, Any] | None = None,
-) -> Any:
-    """`module(*inputs)` over several devices, as a function."""
-    args = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
-    return DataParallel(module, device_ids, output_device, dim)(*args, **(module_kwargs or {}))
+def scatter(value: Any, targets: Sequence[Device], dim: int) -> list[Any]:
+    """For each device a structure like `value`, with its part of every tensor. A small one has fewer parts."""
+    if isinstance(value, TensorBase):
+        parts: Any = value.chunk(len(targets), dim)  # type: ignore[attr-defined]
+        return [part.to(device=devices.resolve(device)) for part, device in zip(parts, targets, strict=False)]
+    if isinstance(value, list | tuple | dict) and value:
+        items = value.items() if isinstance(value, dict) else value
+        rows = zip(*[scatter(item, targets, dim) for item in items], strict=False)
+        return [_like(value, list(row)) for row in rows]
+    return [value for _ in targets]
 
 
-def _index(device: Device) -> int:
-    index = devices.resolve(device).index
-    if index is None:
-        raise ValueError(f"DataParallel runs on simulated devices, not on '{device}'")
-    return index
+def gather(outputs: Sequence[Any], target: Device, dim: int) -> Any:
+    """One structure like each of `outputs`, whose tensors are theirs one after the other."""
+    first = outputs[0]
+    if isinstance(first, TensorBase):
+        if not first.array.ndim:
+            warnings.warn(
+                "DataParallel gathers scalars as a vector: one element of each device.", stacklevel=4
+            )
+            outputs = [tensor.reshape(1) for tensor in outputs]
+        return joining.cat([tensor.to(device=devices.resolve(target)) for tensor in outputs], dim)
+    if isinstance(first, dict):
+        return type(first)((key, gather([out[key] for out in outputs], target, dim)) for key in first)
+    if isinstance(first, list | tuple):
+        return _like(first, [gather(row, target, dim) for row in zip(*outputs, strict=True)])
+    return first
+
+
+def _like(value: Any, items: list[Any]) -> Any:
+    """`items` in a container like `value`."""
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def replica(module: Module, place: Device, made: dict[Module, Module]) -> Module:
+    """The module on another device: its weights are computed from the original's, and are no parameters.
+
+    A buffer that is there already is shared, so what a forward on the first device writes into it is kept.
+    """
+    if module not in made:
+        twin = made[module] = type(module).__new__(type(module))
+        twin.__dict__.update(module.__dict__)
+        device = devices.resolve(place)
+        weights = {name: None if p is None else p.to(device=device) for name, p in module._parameters.items()}
+        twin.__dict__.update(weights, _parameters={})
+        twin._buffers = {
+            name: None if b is None else b.detach().to(device=device) for name, b in module._buffers.items()
+        }
+        twin._modules = {
+            name: None if child is None else replica(child, place, made)
+            for name, child in module._modules.items()
+        }
+    return made[module]
