@@ -112,7 +112,7 @@ def test_a_draft_is_swept_when_its_writer_is_dead_and_not_before(tmp_path: Path,
     process = drafting(tmp_path / "it")
     try:
         (one,) = tmp_path.iterdir()
-        assert keeper.is_draft(one.name)
+        assert drafts.is_draft(one.name)
         keeper.sweep(tmp_path)
         with keeper.replacing(tmp_path / "it") as file:  # another one, beside it
             file.write(b"whole")
@@ -213,9 +213,9 @@ def test_one_thread_at_a_time(tmp_path: Path, count: int) -> None:
 def test_a_holder_that_does_not_end_is_named(tmp_path: Path) -> None:
     with keeper.holding(tmp_path):
         words = f"process {os.getpid()} on .* for 0 s: end that one"
-        with pytest.raises(keeper.Busy, match=words), keeper.holding(tmp_path, patience=0):
+        with pytest.raises(locks.Busy, match=words), keeper.holding(tmp_path, patience=0):
             pass
-        assert drafts.names(tmp_path) == [keeper.LOCK]
+        assert drafts.names(tmp_path) == [locks.LOCK]
     assert not drafts.names(tmp_path)
 
 
@@ -225,17 +225,17 @@ def test_a_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
         "with keeper.holding(sys.argv[1]): os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", program, tmp_path], check=False)
-    assert drafts.names(tmp_path) == [keeper.LOCK]
+    assert drafts.names(tmp_path) == [locks.LOCK]
     with keeper.holding(tmp_path, patience=0):
         pass
     assert not drafts.names(tmp_path)
 
 
 def test_a_lock_file_of_others_is_refused(tmp_path: Path) -> None:
-    (tmp_path / keeper.LOCK).write_bytes(b"of others")
+    (tmp_path / locks.LOCK).write_bytes(b"of others")
     with pytest.raises(keeper.OddFile, match="no lock of ours"), keeper.holding(tmp_path):
         pass
-    assert (tmp_path / keeper.LOCK).read_bytes() == b"of others"
+    assert (tmp_path / locks.LOCK).read_bytes() == b"of others"
 
 
 def test_a_forked_child_holds_nothing_of_its_parent(tmp_path: Path) -> None:

@@ -275,9 +275,3 @@ def test_both_who_join_count_the_same_keys() -> None:
     assert master.num_keys() == other.num_keys() == 2
     other.close()
     master.close()
-
-
-def test_what_they_show() -> None:
-    store = HashStore()
-    store.set("k", "v")
-    assert repr(PrefixStore("p", store)) == "<PrefixStore 'p' of <HashStore of 1 keys>>"

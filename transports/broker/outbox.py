@@ -38,6 +38,7 @@ class Outbox:
         self._task: asyncio.Task[None] | None = None
         self._progress = asyncio.Event()
         self._held_up = 0  # senders that wait in `room`
+        self._number = 0  # of the last message of QoS 1
         self._seen: tuple[float, int] | None = None  # since when it is behind, and what it had taken then
 
     def say(self, sender: Sender, *pieces: bytes) -> None:
@@ -109,31 +110,29 @@ class Outbox:
             finally:
                 self._held_up -= 1
 
-    def why_too_slow(self, now: float) -> str:
-        """Why it should be dropped, if it holds up others and takes next to nothing. To be asked now and then."""
+    def is_too_slow(self, now: float) -> bool:
+        """Whether it holds up others and takes next to nothing, so that it should be dropped. To be asked now and then."""
         if not self._held_up:
             self._seen = None
-            return ""
+            return False
         taken = self._written - self._transport.get_write_buffer_size()
         if self._seen is None:
             self._seen = now, taken
         since, before = self._seen
         if now - since < STALL:
-            return ""
+            return False
         self._seen = now, taken
-        if taken - before >= SLOWEST * (now - since):
-            return ""
-        return f"it took {taken - before} bytes in {now - since:.1f} s, while {self.waiting} waited for it"
+        return taken - before < SLOWEST * (now - since)
+
+    def next_number(self) -> int:
+        self._number = self._number % 0xFFFF + 1
+        return self._number
 
     def forget(self) -> None:
         """Nothing will be taken any more."""
         for kept in (self._lines, self._nbytes, self._turns):
             kept.clear()
         self._tell()
-
-    @property
-    def waiting(self) -> int:
-        return sum(self._nbytes.values())
 
 
 def _size(pieces: tuple[bytes, ...]) -> int:

@@ -7,9 +7,9 @@ steps. All who subscribe share a number of these in a second, and messages go on
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 from transports.broker import packets, topics
+from transports.broker.outbox import Outbox
 from transports.broker.packets import PublishedMessage
 from transports.broker.retained import Retained
 
@@ -18,21 +18,11 @@ PAUSE = 0.001  # seconds until the next ones
 IN_A_ROW = 64  # readers of a message, until other messages have their turn
 
 
-class Subscriber(Protocol):
-    """A client, as far as the router sees it."""
-
-    def deliver(self, sender: object, *pieces: bytes) -> None: ...
-    async def room(self, sender: object) -> None:
-        """Return when the client has taken enough of what this sender said, or is gone."""
-
-    def next_number(self) -> int: ...
-
-
 class Router:
     """Subscriptions and retained messages."""
 
     def __init__(self) -> None:
-        self.subscriptions: topics.Subscriptions[Subscriber] = topics.Subscriptions()
+        self.subscriptions: topics.Subscriptions[Outbox] = topics.Subscriptions()
         self.retained = Retained()
         self._looks = 0
         self._pause = asyncio.Lock()  # subscribers wait here for their turn to look on
@@ -46,21 +36,21 @@ class Router:
         readers = list(self.subscriptions.readers(message.topic).items())
         for count, (reader, granted) in enumerate(readers, 1):
             if message.qos and granted:
-                reader.deliver(sender, *packets.publish_pieces(numbered, reader.next_number()))
+                reader.say(sender, *packets.publish_pieces(numbered, reader.next_number()))
             else:
-                reader.deliver(sender, *pieces)
+                reader.say(sender, *pieces)
             await reader.room(sender)
             if count % IN_A_ROW == 0:
                 await asyncio.sleep(0)
 
-    async def subscribe(self, reader: Subscriber, name: str, qos: int) -> None:
+    async def subscribe(self, reader: Outbox, name: str, qos: int) -> None:
         """Subscribe from now on. Retained messages come at once [MQTT-3.3.1-6]."""
         self.subscriptions.add(reader, name, qos)
         for message in self.retained.find(name):
             if message is not None:
                 best = min(qos, message.qos)
                 number = reader.next_number() if best else 0
-                reader.deliver(None, *packets.publish_pieces(message._replace(qos=best), number))
+                reader.say(None, *packets.publish_pieces(message._replace(qos=best), number))
                 await reader.room(None)
             self._looks += 1
             if self._looks % LOOKS == 0:

@@ -94,7 +94,7 @@ class BrokerServer:
                 connection, _ = await loop.sock_accept(listener)
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    self._drop_oldest("there are no files left for others")
+                    self._drop_oldest()  # there are no files left for others
                 await asyncio.sleep(0.02)
                 continue
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NEAR)
@@ -110,15 +110,15 @@ class BrokerServer:
         while len(strangers := self._strangers()) >= MAX_STRANGERS:
             age = asyncio.get_running_loop().time() - self._tasks[strangers[0]].since
             if age >= FAIR:
-                self._drop_oldest("too many connections without a password")
+                self._drop_oldest()
                 await asyncio.sleep(0)
             await asyncio.wait(strangers, timeout=max(0.0, FAIR - age), return_when=asyncio.FIRST_COMPLETED)
 
-    def _drop_oldest(self, why: str) -> None:
+    def _drop_oldest(self) -> None:
         for task in self._strangers()[:1]:
             session = self._tasks[task].session
             if session is not None:
-                session.drop(why)
+                session.drop()
             task.cancel()
 
     async def _attend(self, connection: socket.socket) -> None:
@@ -166,10 +166,9 @@ class BrokerServer:
         now = asyncio.get_running_loop().time()
         for session in list(self.house.clients.values()):
             silence = now - session.heard
-            if why := session.outbox.why_too_slow(now):
-                session.drop(why)
-            elif session.keepalive and not session.is_busy and silence > 1.5 * session.keepalive:
-                session.drop(f"silent for {silence:.1f} s")
+            is_silent = session.keepalive and not session.is_busy and silence > 1.5 * session.keepalive
+            if session.outbox.is_too_slow(now) or is_silent:
+                session.drop()
 
     async def _close(self) -> None:
         if self._listener is not None:
@@ -177,6 +176,6 @@ class BrokerServer:
         tasks = list(self._tasks)
         for task, one in list(self._tasks.items()):
             if one.session is not None:
-                one.session.drop("the broker ends")
+                one.session.drop()
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

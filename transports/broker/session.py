@@ -67,10 +67,8 @@ class Session:
         self.is_proved = False  # nobody else can come with its identifier
         self.is_polite = False  # it said DISCONNECT
         self.is_busy = False  # with its last packet; then its silence is ours
-        self.end = "open"
         self._will: PublishedMessage | None = None
         self._filters: set[str] = set()
-        self._number = 0
 
     async def run(self) -> None:
         """Serve the connection until it ends, in whatever way."""
@@ -86,10 +84,8 @@ class Session:
                 self.is_busy = True
                 await self._handle(*packet)
                 self.is_busy, self.heard = False, self._clock()
-            self.end = "left" if self.is_polite else self.end
-        except (Malformed, OSError, EOFError, TimeoutError) as error:
-            if self.end == "open":
-                self.end = f"{type(error).__name__}: {error}"
+        except (Malformed, OSError, EOFError, TimeoutError):
+            pass  # only this connection ends
         finally:
             await self._leave()
 
@@ -100,22 +96,19 @@ class Session:
         try:
             packet = packets.decode(first, body)
         except packets.WrongVersion:
-            self._refuse(packets.WRONG_VERSION, "another version")
-            return
+            return self.send(packets.connack(packets.WRONG_VERSION))
         if not isinstance(packet, Connect):
             raise Malformed("the first packet is not a CONNECT")
-        if not self._is_known(packet):
-            self._refuse(packets.BAD_PASSWORD, "wrong user name or password")
-        elif not packet.identifier and not packet.is_clean:  # [MQTT-3.1.3-8]
-            self._refuse(packets.BAD_IDENTIFIER, "no identifier")
-        elif packet.will is not None and not self._may_say(packet.will.topic):
-            self._refuse(packets.BAD_PASSWORD, f"its will is for {packet.will.topic[:80]}")
-        elif self._pushes_out_a_better_one(packet):
-            self._refuse(packets.BAD_IDENTIFIER, "its identifier is another client's")
-        elif len(self.house.clients) >= self.house.max_clients and not self.is_owner:
-            self.end = f"there are {self.house.max_clients} clients already"
-        else:
-            self._enter(packet)
+        name, self.is_proved = identifiers.named(packet.identifier)
+        self.identifier = name or f"unnamed-{os.urandom(8).hex()}"
+        will, old = packet.will, self.house.clients.get(self.identifier)
+        if not self._is_known(packet) or (will is not None and not self._may_say(will.topic)):
+            return self.send(packets.connack(packets.BAD_PASSWORD))
+        is_nameless = not packet.identifier and not packet.is_clean  # [MQTT-3.1.3-8]
+        if is_nameless or (old is not None and old.standing() > self.standing()):
+            return self.send(packets.connack(packets.BAD_IDENTIFIER))
+        if len(self.house.clients) < self.house.max_clients or self.is_owner:
+            self._enter(packet, old)
 
     def _is_known(self, packet: Connect) -> bool:
         house, name = self.house, (packet.username or "").encode()
@@ -131,26 +124,14 @@ class Session:
     def _may_say(self, topic: str) -> bool:
         return self.house.rules.may_say(topic, self.is_owner)
 
-    def _refuse(self, code: int, why: str) -> None:
-        self.end = why
-        self.send(packets.connack(code))
-
-    def _pushes_out_a_better_one(self, packet: Connect) -> bool:
-        """Whether a client of this identifier is here that has proved more than the newcomer."""
-        name, self.is_proved = identifiers.named(packet.identifier)
-        old = self.house.clients.get(name)
-        return old is not None and old.standing() > self.standing()
-
     def standing(self) -> tuple[bool, bool]:
+        """The newer of two clients with one identifier pushes out the older, unless that has proved more."""
         return self.is_owner, self.is_proved
 
-    def _enter(self, packet: Connect) -> None:
-        name, self.is_proved = identifiers.named(packet.identifier)
-        self.identifier = name or f"unnamed-{os.urandom(8).hex()}"
+    def _enter(self, packet: Connect, old: Session | None) -> None:
         self.keepalive, self._will = float(packet.keepalive), packet.will
-        old = self.house.clients.get(self.identifier)
         if old is not None:  # [MQTT-3.1.4-2]
-            old.drop("another client came with its identifier")
+            old.drop()
         self.house.clients[self.identifier] = self
         self.is_client = True
         self.send(packets.connack(packets.ACCEPTED))
@@ -194,7 +175,7 @@ class Session:
             self.is_polite = True
         elif isinstance(packet, Connect):  # [MQTT-3.1.0-2]
             raise Malformed("a second CONNECT")
-        await self.room()
+        await self.outbox.room(None)
 
     async def _subscribe(self, packet: packets.Subscribe) -> None:
         granted = []
@@ -207,34 +188,23 @@ class Session:
         for (name, _), best in zip(packet.filters, granted, strict=True):
             if best != packets.REFUSED:
                 self._filters.add(name)
-                await self.house.router.subscribe(self, name, best)
+                await self.house.router.subscribe(self.outbox, name, best)
 
     # -- what a client is told --------------------------------------------------------------
 
     def send(self, packet: bytes) -> None:
         self.outbox.say(None, packet)
 
-    def deliver(self, sender: object, *pieces: bytes) -> None:
-        self.outbox.say(sender, *pieces)
-
-    async def room(self, sender: object = None) -> None:
-        await self.outbox.room(sender)
-
-    def next_number(self) -> int:
-        self._number = self._number % 0xFFFF + 1
-        return self._number
-
     # -- the end ----------------------------------------------------------------------------
 
-    def drop(self, why: str) -> None:
+    def drop(self) -> None:
         """End the connection from our side."""
-        self.end = why
         self._transport.abort()
         self.outbox.forget()
 
     def _forget(self, name: str) -> None:
         self._filters.discard(name)
-        self.house.router.subscriptions.remove(self, name)
+        self.house.router.subscriptions.remove(self.outbox, name)
 
     async def _leave(self) -> None:
         for name in list(self._filters):

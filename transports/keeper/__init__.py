@@ -19,13 +19,11 @@ All of it stands on the standard library alone, and raises nothing but OSError.
 
 from transports.keeper.drafts import (
     Draft as Draft,
-    is_draft as is_draft,
     names as names,
     remove as remove,
     remove_held as remove_held,
     replacing as replacing,
     sweep as sweep,
-    sync_folder as sync_folder,
 )
 from transports.keeper.folders import (
     make_folder as make_folder,
@@ -35,8 +33,6 @@ from transports.keeper.folders import (
     temporary_folder as temporary_folder,
 )
 from transports.keeper.locks import (
-    LOCK as LOCK,
-    Busy as Busy,
     Held as Held,
     NoLocks as NoLocks,
     holding as holding,

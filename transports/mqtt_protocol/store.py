@@ -68,7 +68,7 @@ class MQTTStore(Store):
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
     ) -> list[bytes]:
         if not self._finalizer.alive:
-            raise DistStoreError(f"{self!r} was closed")
+            raise DistStoreError(f"the store at {self.place.shown} was closed")
         return self._end.command(operation, keys, values, timeout)
 
     @property
@@ -87,10 +87,6 @@ class MQTTStore(Store):
     def close(self) -> None:
         """Leave; when rank 0 does, the others' next commands say so."""
         self._finalizer()
-
-    def __repr__(self) -> str:
-        state = "" if self._finalizer.alive else ", closed"
-        return f"<MQTTStore {self.place.shown}, {self._end!r}{state}>"
 
 
 def _release(end: MqttStoreServer | MqttStoreClient) -> None:

@@ -171,6 +171,3 @@ class MqttStoreClient(MqttStoreEnd):
         with self.changed:
             self._give_up(self._problem or DistNetworkError("this store was closed"))
         self._connection.close()
-
-    def __repr__(self) -> str:
-        return f"<MqttStoreClient of {len(self._asked)} open questions>"

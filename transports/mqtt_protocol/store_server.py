@@ -98,7 +98,7 @@ class MqttStoreServer(MqttStoreEnd):
         with self.changed:
             while True:
                 if self._is_closed:
-                    raise DistStoreError(f"{self!r} was closed")
+                    raise DistStoreError(f"the store named {self.name!r} was closed")
                 try:
                     answer = self.key_values.do(operation, keys, values)
                 except NotYet as need:
@@ -328,9 +328,6 @@ class MqttStoreServer(MqttStoreEnd):
             self.changed.notify_all()
             self._connection.post(Publication(self._topics.owner, b"", 1, True))
         self._connection.close()
-
-    def __repr__(self) -> str:
-        return f"<MqttStoreServer of {len(self.key_values.values)} keys for {len(self._askers)} askers>"
 
 
 def _packed(answer: list[bytes] | Exception) -> bytes:

@@ -135,10 +135,6 @@ class FileStore(Store):
         with self._guard:
             self._finalizer()
 
-    def __repr__(self) -> str:
-        state = f"{len(self._log.users)} users" if self._finalizer.alive else "closed"
-        return f"<FileStore {self._path} of {len(self._log.key_values.values)} keys, {state}>"
-
 
 class Log:
     """The file, and what it says as far as we have read it."""
@@ -166,9 +162,16 @@ class Log:
         while True:
             if self._is_closed:
                 raise DistStoreError(f"the FileStore {self.path} was closed")
-            if self._file.number < 0:  # also in a process that was forked: a lock belongs to one
-                self._file = self._open(create)
-            self._lock()
+            try:
+                if self._file.number < 0:  # also in a process that was forked: a lock belongs to one
+                    self._file = self._open(create)
+                self._file.lock(wait=True)
+            except OSError as error:
+                raise DistStoreError(
+                    f"{self.path} cannot be a store's file: {error.strerror}. Take a new name in a folder that is there and "
+                    "that every rank can write to (file:///folder/name, three slashes). A link is not followed, and a file "
+                    "system without locks will not do"
+                ) from error
             if self._file.is_at(self.path):
                 break
             self._file.close()
@@ -186,22 +189,11 @@ class Log:
 
     def _open(self, create: bool) -> Held:
         try:
-            try:
-                flags = os.O_CREAT | os.O_EXCL if create else 0
-                file = Held(keeper.open_file(self.path, os.O_RDWR | flags, 0o600))
-                self.has_made = create
-            except FileExistsError:
-                file = Held(keeper.open_file(self.path, os.O_RDWR))
-        except keeper.OddFile as error:
-            raise DistStoreError(
-                f"{self.path} cannot be a store's file: {error.strerror}. Take the name of a file "
-                "that is not there yet; a link is not followed, so name what it leads to"
-            ) from error
-        except OSError as error:
-            raise DistStoreError(
-                f"cannot open the store's file {self.path}: {error.strerror}. Its folder has to "
-                "exist and to be writable for every rank (file:///folder/name, three slashes)"
-            ) from error
+            flags = os.O_CREAT | os.O_EXCL if create else 0
+            file = Held(keeper.open_file(self.path, os.O_RDWR | flags, 0o600))
+            self.has_made = create
+        except FileExistsError:
+            file = Held(keeper.open_file(self.path, os.O_RDWR))
         found = os.fstat(file.number)
         if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
             file.close()
@@ -211,15 +203,6 @@ class Log:
                 "another name, in a folder of your own"
             )
         return file
-
-    def _lock(self) -> None:
-        try:
-            self._file.lock(wait=True)
-        except keeper.NoLocks as error:
-            raise DistStoreError(
-                f"{self.path} lies on a file system without locks ({error.strerror}), which a FileStore needs. Take "
-                "a folder of another disk, or a TCPStore"
-            ) from error
 
     def read(self) -> None:
         """Replay what others have appended. The lock is held."""

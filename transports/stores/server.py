@@ -271,10 +271,3 @@ class StoreServer:
                 self.port, client.left, STALL,
             )  # fmt: skip
             self._dismiss(client)
-
-    def __repr__(self) -> str:
-        waiting = sum(client.asked is not None for client in list(self._clients.values()))
-        return (
-            f"<Server of {len(self._key_values.values)} keys for {len(self._clients)} connections, "
-            f"{waiting} waiting, {self._listener!r}>"
-        )

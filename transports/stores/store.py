@@ -217,10 +217,6 @@ class HashStore(Store):
                 if not others:
                     del self._waiting[key]
 
-    def __repr__(self) -> str:
-        with self._guard:
-            return f"<HashStore of {len(self._key_values.values)} keys>"
-
 
 class KeyWaiter:
     """One thread that waits for one key."""
@@ -271,9 +267,6 @@ class PrefixStore(Store):
 
     def clone(self) -> Store:
         return PrefixStore(self.prefix, self._store.clone())
-
-    def __repr__(self) -> str:
-        return f"<PrefixStore {self.prefix!r} of {self._store!r}>"
 
 
 ADVICE = (

@@ -182,7 +182,7 @@ class TCPStore(Store):
     def _take(self, operation: str) -> socket.socket:
         with self._guard:
             if self._is_closed:
-                raise DistStoreError(f"{self!r} was closed")
+                raise DistStoreError(f"the store at {endpoints.shown(self.host, self.port)} was closed")
             if self._lost is None and self._idle:
                 return self._idle.pop()
         self._demand_master()
@@ -224,11 +224,6 @@ class TCPStore(Store):
         with self._guard:
             self._is_closed = True
         self._finalizer()
-
-    def __repr__(self) -> str:
-        role = f"master of {self._server!r}" if self._server is not None else "client"
-        state = ", closed" if self._is_closed else ""
-        return f"<TCPStore {endpoints.shown(self.host, self.port)}, {role}{state}>"
 
 
 def _hang_up(idle: list[socket.socket]) -> None:

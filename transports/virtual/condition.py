@@ -8,25 +8,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from transports.clock import picoseconds
 from transports.virtual.inboxes import Waiting
 from transports.virtual.sim_thread import SimThread
 
-
-class Parking(Protocol):
-    """The part of the clock that a condition needs."""
-
-    def current(self) -> SimThread | None: ...
-    def park(self, timeout: int | None = None, why: Callable[[], Waiting] | None = None) -> bool: ...
-    def wake(self, sim_thread: SimThread) -> None: ...
+if TYPE_CHECKING:
+    from transports.virtual.clock import VirtualClock
 
 
 class VirtualCondition:
     __slots__ = ("_clock", "_depth", "_holder", "_ousted", "_queue", "_waiters", "_waits_for")
 
-    def __init__(self, clock: Parking, waits_for: Callable[[], str] | str = "") -> None:
+    def __init__(self, clock: VirtualClock, waits_for: Callable[[], str] | str = "") -> None:
         self._clock, self._waits_for = clock, waits_for
         self._holder: SimThread | None = None  # None while `_depth` > 0: somebody outside
         self._depth = 0

@@ -48,12 +48,8 @@ class VirtualLock:
         clock = self._find()
         if clock is None:
             return self._taken_in_real_time(blocking, timeout)
-        if not blocking and timeout != -1:
-            raise ValueError("can't specify a timeout for a non-blocking call")
-        if timeout < 0 and timeout != -1:
-            raise ValueError("timeout value must be a non-negative number")
-        if timeout > TIMEOUT_MAX:
-            raise OverflowError("timeout value is too large")
+        if timeout != -1 and not (blocking and 0 <= timeout <= TIMEOUT_MAX):
+            self._real.acquire(blocking, timeout)  # which says what is wrong with that
         me = clock.current()
         if self._real.acquire(False):
             return self._taken_by(me)

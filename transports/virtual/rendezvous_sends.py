@@ -14,7 +14,7 @@ way. All are paired at the end of an instant, by the receivers' ranks: so it doe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from transports.contract import Sink
 from transports.virtual.clock import VirtualClock
@@ -22,16 +22,8 @@ from transports.virtual.inboxes import Claims
 from transports.virtual.medium import SimMessage
 from transports.virtual.read_on_landing import ReadOnLanding
 
-
-class SendingEnd(Protocol):
-    """The end from which a message comes."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it was killed."""
-
-    def set_out(self, message: SimMessage) -> None:
-        """Let the transfer begin."""
+if TYPE_CHECKING:
+    from transports.virtual.waiting_sends import WaitingSends
 
 
 class Pairs:
@@ -60,12 +52,12 @@ class Offers:
         """`rouse` lets those look who wait at that rank: a message that fits nothing may fail them."""
         self.rank, self._inbox, self._limit = rank, inbox, limit
         self._pairs, self._rouse = pairs, rouse
-        self._waiting: list[tuple[SimMessage, SendingEnd]] = []
+        self._waiting: list[tuple[SimMessage, WaitingSends]] = []
         self._short: dict[SimMessage, bytes] = {}  # that are on their way, and what they match
         self._claimed: dict[SimMessage, Any] = {}  # the receives of those that are on their way
         inbox.tell_of_receives(self._posted)
 
-    def keeps(self, message: SimMessage, sender: SendingEnd) -> bool:
+    def keeps(self, message: SimMessage, sender: WaitingSends) -> bool:
         """Whether this message has to wait for its receive, or is behind one that does. Then it is kept here."""
         if not self._inbox.is_awaited(message.header):
             return False
@@ -85,7 +77,7 @@ class Offers:
         self._waiting = [pair for pair in self._waiting if pair[0] is not message]
         self._short.pop(message, None)
 
-    def flush(self, sender: SendingEnd) -> None:
+    def flush(self, sender: WaitingSends) -> None:
         """The sender leaves in good order: its messages still arrive."""
         leaving = [pair for pair in self._waiting if pair[1] is sender]
         self._waiting = [pair for pair in self._waiting if pair[1] is not sender]
@@ -122,7 +114,7 @@ class Offers:
 
     def pair(self) -> None:
         """Pair what can be paired, in the order in which it was offered."""
-        left: list[tuple[SimMessage, SendingEnd]] = []
+        left: list[tuple[SimMessage, WaitingSends]] = []
         waiting, self._waiting = self._waiting, []
         for message, sender in waiting:
             if sender.is_over:

@@ -33,9 +33,6 @@ class WaitingSends(SimEnd):
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
-        self.nth: int | None = (
-            None  # of the message that lands, if its place does not tell (`fault_injector`)
-        )
         network = self.medium.network
         self._is_limited = network.eager is not None or network.window is not None
 

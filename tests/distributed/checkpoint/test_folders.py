@@ -20,6 +20,7 @@ from minitorch_dist.serialization import container
 from tests import odd_files
 from tests.odd_files import snapshot
 from transports import keeper
+from transports.keeper import locks
 
 
 def save(path: Path, turn: int) -> None:
@@ -113,7 +114,7 @@ def test_a_damaged_index_of_ours_is_replaced(place: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", odd_files.KINDS)
-@pytest.mark.parametrize("name", [INDEX, keeper.LOCK])
+@pytest.mark.parametrize("name", [INDEX, locks.LOCK])
 def test_something_odd_in_the_place_of_our_files(kind: str, name: str, place: Path) -> None:
     odd_files.put(kind, place / name)
     before = snapshot(place.parent)

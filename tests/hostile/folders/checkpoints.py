@@ -13,7 +13,7 @@ from minitorch_dist.distributed.checkpoint import CheckpointException
 from minitorch_dist.distributed.checkpoint.folder import INDEX
 from minitorch_dist.serialization import SerializationError
 from tests.hostile.folders.place import KINDS, Visit
-from transports import keeper
+from transports.keeper import locks
 
 MODEL = "model.pt"
 OLD, NEW = 1.0, 2.0
@@ -54,7 +54,7 @@ def load_file(place: Path) -> None:
 
 def visits() -> list[Visit]:
     broken = (CheckpointException,)
-    ours = (INDEX, keeper.LOCK)
+    ours = (INDEX, locks.LOCK)
     links = ("link", "outside", "dangling", "device")  # `save` follows one: its caller has named it
     not_links = tuple(kind for kind in KINDS if kind not in links)
     return [

@@ -24,6 +24,7 @@ from tests import odd_files
 from tests.hostile.judging import Hang, Verdict
 from tests.hostile.running import Tried, fork
 from transports import keeper
+from transports.keeper import drafts, locks
 
 SECONDS = 20.0  # for a visit, on a machine with other work
 KINDS = (
@@ -219,7 +220,7 @@ def put(kind: str, path: Path, random: Random) -> bool:
 
 
 def _is_left(name: str) -> bool:
-    return keeper.is_draft(name) or name == keeper.LOCK
+    return drafts.is_draft(name) or name == locks.LOCK
 
 
 def _take_away(path: Path) -> None:

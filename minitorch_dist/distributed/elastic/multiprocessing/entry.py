@@ -29,19 +29,12 @@ ME = __file__
 def main() -> None:
     parent, kind, target, *arguments = sys.argv[1:]
     die_with(int(parent))
-    if kind == "command":
-        hear_ctrl_c(signal.SIG_DFL)
-        try:
-            os.execvp(target, [target, *arguments])
-        except OSError as error:
-            error.__traceback__ = None
-            note(error)
-            sys.exit(f"{target}: {error.strerror}")
-    note_crashes()
-    write_whole_lines()
     try:
+        if kind == "command":
+            hear_ctrl_c(signal.SIG_DFL)
+            os.execvp(target, [target, *arguments])
+        write_whole_lines()
         hear_ctrl_c(signal.getsignal(signal.SIGINT))
-        sys.meta_path.insert(0, QuietImports())
         try:
             if kind == "module":
                 run_module(target, arguments)
@@ -91,33 +84,6 @@ def hear_ctrl_c(rule: Any) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-class QuietImports:
-    """Ctrl-C waits until the script has imported numpy, and is heard then.
-
-    numpy's C code would make an ImportError of it, whose traceback tells of a broken numpy. The signal's handler stays
-    Python's own: asyncio asks for it.
-    """
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name not in ("numpy", "ml_dtypes"):
-            return None
-        from importlib.machinery import PathFinder
-
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: types.ModuleType) -> None:
-                mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-                try:
-                    execute(module)
-                finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
 # ------------------------------------------------------------------------------ running the script
 
 
@@ -126,14 +92,8 @@ def run_script(path: str, arguments: list[str]) -> None:
     sys.argv = [path, *arguments]
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))  # before any import
-    try:
-        with open(path, "rb") as file:
-            text = file.read()
-    except OSError as error:
-        error.__traceback__ = None
-        note(error)
-        print(f"can't open file {path!r}: {error}", file=sys.stderr)
-        sys.exit(2)
+    with open(path, "rb") as file:
+        text = file.read()
     code = compile(text, path, "exec", dont_inherit=True)
     script = fresh_main()
     script.__file__ = path
@@ -210,15 +170,6 @@ def note(error: BaseException, is_over: bool = True) -> None:
         os.replace(draft, path)
     except OSError as trouble:
         print(f"the error file {path} could not be written: {trouble}", file=sys.stderr)
-
-
-def note_crashes() -> None:
-    """A segmentation fault leaves its stack beside the error file."""
-    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
-    if path and not os.environ.get("PYTHONFAULTHANDLER"):
-        import faulthandler
-
-        faulthandler.enable(open(f"{path}.crash", "w", encoding="utf-8"))  # noqa: SIM115 - open until the end
 
 
 if __name__ == "__main__":

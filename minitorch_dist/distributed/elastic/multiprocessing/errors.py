@@ -63,11 +63,9 @@ class ProcessFailure:
             self.error_file = "<N/A>"
 
     def _how(self) -> str:
-        crash = Path(f"{self.error_file}.crash")
-        stack = crash.read_text(encoding="utf-8", errors="replace") if crash.exists() else ""
         name = ending.signal_name(self.exitcode)
         if name:
-            return f"Signal {-self.exitcode} ({name}) received by PID {self.pid}\n{stack}".rstrip()
+            return f"Signal {-self.exitcode} ({name}) received by PID {self.pid}"
         return f"the process {ending.words(self.exitcode)}, without an exception"
 
     def last_line(self) -> str:
@@ -148,20 +146,16 @@ class ChildFailedError(Exception):
         return clean("\n".join([*lines, double]))
 
 
-def record(fn: Callable[P, R]) -> Callable[P, R | None]:
+def record(fn: Callable[P, R]) -> Callable[P, R]:
     """Decorator: an exception of `fn` is written to the error file, and goes on its way.
 
     Scripts that `distributed.run` starts need it no more: their exceptions are noted anyway.
     """
 
     @functools.wraps(fn)
-    def recorded(*args: P.args, **kwargs: P.kwargs) -> R | None:
+    def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return fn(*args, **kwargs)
-        except SystemExit as leaving:
-            if leaving.code == 0:
-                return None
-            raise
         except Exception as error:
             entry.note(error, is_over=False)  # the script may catch it
             raise

@@ -9,7 +9,6 @@ from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
     RendezvousClosedError as RendezvousClosedError,
     RendezvousConnectionError as RendezvousConnectionError,
     RendezvousError as RendezvousError,
-    RendezvousGracefulExitError as RendezvousGracefulExitError,
     RendezvousStateError as RendezvousStateError,
     RendezvousTimeoutError as RendezvousTimeoutError,
 )

@@ -23,7 +23,3 @@ class RendezvousConnectionError(RendezvousError):
 
 class RendezvousStateError(RendezvousError):
     """A value in the store does not belong to this job."""
-
-
-class RendezvousGracefulExitError(RendezvousError):
-    """This node has left, and not because of an error."""

@@ -22,10 +22,7 @@ class JobLog:
 
     def __init__(self, store: Store, author: str, beginning: JobState) -> None:
         self._store, self._author = store, author
-        self.count = -1  # of entries read
-        self.state = beginning
-        hint = store.compare_set("newest", "", "0")
-        self._read(max(0, int(hint) - 1), StateEntry(author, beginning))
+        self._read(0, StateEntry(author, beginning))
         self.update()
 
     def _read(self, number: int, else_write: StateEntry) -> bool:
@@ -38,12 +35,9 @@ class JobLog:
     def update(self) -> JobState:
         """Read what has been written since."""
         while self._store.check([f"state/{self.count + 1}"]):
-            self._advance()
+            self.count += 1
+            self.state = unpacked(self._store.get(f"state/{self.count}")).state
         return self.state
-
-    def _advance(self) -> None:
-        self.count += 1
-        self.state = unpacked(self._store.get(f"state/{self.count}")).state
 
     def wait(self, seconds: float) -> JobState:
         """The next state, or after so long the present one."""
@@ -61,7 +55,6 @@ class JobLog:
                 return self.state
             author = f"{self._author}#{self.count + 1}"
             if self._read(self.count + 1, StateEntry(author, new)):
-                self._store.set("newest", str(self.count))
                 return self.state
 
     def __repr__(self) -> str:
