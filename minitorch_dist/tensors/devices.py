@@ -57,7 +57,7 @@ def parse(spec: object, index: object) -> tuple[str, int | None]:
         )
     kind, number = match.groups()
     if kind not in ("cpu", "cuda", "meta"):
-        raise NotImplementedError(
+        raise RuntimeError(
             f"there is no device {spec!r}: here are 'cpu', 'meta' and simulated 'cuda' devices"
         )
     if number is not None and index is not None:

@@ -52,8 +52,7 @@ class _Mode(ContextDecorator):
     def __call__(self, func: F) -> F:
         if inspect.isgeneratorfunction(func):
             raise TypeError(
-                f"{func.__name__} is a generator, and the mode would stay set for whoever takes its items: "
-                "write `with` inside of it, around what lies between two yields"
+                f"the generator {func.__name__} would keep the mode set between two items: write `with` inside of it"
             )
         return super().__call__(func)
 
