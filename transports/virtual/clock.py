@@ -183,9 +183,6 @@ class VirtualClock(Scheduler, Clock):
                 lambda: Waiting((), f"the end of {sim_thread.name!r}"),
             )
 
-    def __repr__(self) -> str:
-        return f"<VirtualClock, {len(self._sim_threads)} simulated threads, {self._event_queue!r}>"
-
 
 def maker(
     engine: str, live: Callable[[SimThread], None], join: Callable[[SimThread, float | None], None]
