@@ -119,7 +119,7 @@ TENSORS = (
     "next(iter(loader))[0]", "next(iter(DataLoader(Rows(), batch_size=4)))[1]", "loader.dataset[0][0]",
     "optimizer.step(closure)", "zero.step(closure)", "rpc.rpc_sync('worker1', doubled, args=(x,))", "rref.to_here()",
     "rpc.rpc_async('worker1', doubled, args=(x,)).wait()",
-    "rpc.rpc_sync('worker1', torch.add, args=(x, 1))", "rpc.rpc_async('worker1', torch.mul, args=(x, x)).wait()", "rref.local_value()", "part.full_tensor()", "part.to_local()",
+    "rref.local_value()", "part.full_tensor()", "part.to_local()",
     "F.one_hot(target, 2)", "F.log_softmax(x, dim=1)", "F.nll_loss(x, target)", "F.gelu(x)", "F.dropout(x, 0.1)", "F.layer_norm(x, (3,))",
     "F.binary_cross_entropy_with_logits(x, x)", "F.scaled_dot_product_attention(x, x, x)", "F.max_pool2d(x, 2)", "F.pad(x, (1, 1))",
     "nn.LSTM(3, 4)(x)[1][0]", "nn.GRU(3, 4)(x)[1]", "nn.MultiheadAttention(4, 2)(x, x, x)[0]", "nn.LayerNorm(3)(x)",

@@ -136,7 +136,7 @@ def test_wrong_names_and_arguments() -> None:
     with pytest.raises(RuntimeError, match="RPC has not been initialized"):
         rpc.rpc_sync("w1", add, (1, 1))
     for bad in ("", "a b", "x" * 128):
-        with pytest.raises(RuntimeError, match="orker name"):
+        with pytest.raises(RuntimeError, match="worker's name"):
             rpc.init_rpc(bad)
 
     def program(rank: int) -> None:

@@ -248,18 +248,6 @@ def wait_for_loss() -> None:
         rpc.rpc_sync("w1", add, (1, 1))
 
 
-def test_the_ledger_and_where_objects_were_made() -> None:
-    def program(rank: int) -> None:
-        if rank == 0:
-            rref = rpc.remote("w1", Counter, (1,))
-            rref.rpc_sync().add()
-            (line,) = rpc.rpc_sync("w1", rpc.debug_rrefs)
-            assert "Counter, held by w0, created at test_rref.py" in line
-            assert "on worker 1, confirmed" in rpc.debug_rrefs()[0]
-
-    run(program, 2)
-
-
 def test_shutdown_frees_what_is_still_held(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "minitorch_dist.distributed.rpc")
     held: list[Any] = []

@@ -1,6 +1,6 @@
 """PyTorch's `torch.distributed.rpc`: functions of other workers, and objects that live there.
 
-Read `plain` first: a call and its reply over send and recv. Then the path of one call:
+The path of one call (lesson 22 builds its plain form, over send and recv):
 
 remote_calls   torch's functions, such as rpc_sync
 call           the caller's side
@@ -15,9 +15,9 @@ Around it:
 init, shutdown how a worker takes part, and how it leaves when all work is done
 members        the workers' names and numbers
 rref           references to objects, as users see them; `rref_context` says which worker holds which
-               object, and `rref_owner` is what the owner answers, and what can be seen of it
+               object, and `rref_owner` is what the owner answers
 
-torch's users name `options`, `constants` and `functions` too. The same code runs over every transport, and in
+torch's users name `options` and `functions` too. The same code runs over every transport, and in
 virtual time.
 """
 
@@ -27,14 +27,10 @@ from minitorch_dist.distributed.exceptions import (
     RpcTimeout as RpcTimeout,
     WorkerLost as WorkerLost,
 )
-from minitorch_dist.distributed.rpc import (
-    constants as constants,
-    functions as functions,
-)
+from minitorch_dist.distributed.rpc import functions as functions, rref_owner as rref_owner
 from minitorch_dist.distributed.rpc.members import WorkerInfo as WorkerInfo
 from minitorch_dist.distributed.rpc.options import (
     BackendType as BackendType,
-    RpcBackendOptions as RpcBackendOptions,
     TensorPipeRpcBackendOptions as TensorPipeRpcBackendOptions,
 )
 from minitorch_dist.distributed.rpc.remote_calls import (
@@ -49,6 +45,5 @@ from minitorch_dist.distributed.rpc.rref import (
     RRef as RRef,
     remote as remote,
 )
-from minitorch_dist.distributed.rpc.rref_owner import debug_rrefs as debug_rrefs
 
 not_offered.guard(globals())

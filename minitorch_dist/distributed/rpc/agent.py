@@ -1,12 +1,11 @@
 """One worker's agent: its caller, its server and its threads are put together here.
 
-    caller          our calls: write ─► send ────────► arrived ─► next_job ─► server   run, answer
-                    wait ◄── read ◄── next_job ◄── arrived ◄──────────────────────┘
-    worker pool     decides which thread does it: a thread that waits for an answer drives the transport,
-                    and a function runs in the thread that received its request
-    deadline thread wakes when something is due, and when a function runs for long in the driver's thread
+caller          our calls: write ─► send ────────► arrived ─► next_job ─► server   run, answer
+                wait ◄── read ◄── next_job ◄── arrived ◄──────────────────────┘
+worker pool     decides which thread does it: a thread that waits for an answer drives the transport,
+                and a function runs in the thread that received its request.
 
-A call and its reply in their simplest form: `plain`.
+The deadline thread (in `pool`) wakes when something is due, and when a function runs for long in the driver's thread.
 """
 
 from __future__ import annotations

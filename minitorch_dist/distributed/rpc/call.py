@@ -19,10 +19,11 @@ from _thread import get_ident
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from math import inf
 from threading import Lock  # noqa: TID251 - guards the numbers; nothing waits in here
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import RpcError, RpcTimeout, WorkerLost
@@ -46,6 +47,8 @@ from transports.clock import PICO, Deadline
 from transports.errors import PeerLost, TransportClosed
 
 T = TypeVar("T")
+Timeout = float | timedelta  # in seconds
+UNSET_RPC_TIMEOUT: Final = -1.0  # that of the options
 Settled = Callable[[Any, Exception | None], None]  # told the answer, or the error that came instead
 
 
@@ -92,6 +95,11 @@ class RpcFuture(Future[T]):
 
     def _following(self) -> RpcFuture[Any]:
         return RpcFuture(self._pool, self._waits_for)
+
+
+def seconds_of(timeout: float | timedelta) -> float:
+    """A timeout in seconds, from a number or a timedelta."""
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
 
 
 def at_once(job: Job) -> None:
@@ -169,7 +177,7 @@ class Caller:
     """Makes the calls of one worker, and ends them."""
 
     def __init__(self, worker: RpcWorker, pool: WorkerPool) -> None:
-        self._worker, self._pool, self._sender = worker, pool, worker.sender
+        self._worker, self._pool = worker, pool
         self._calls: dict[int, PendingCall] = {}  # without an answer, by number; any thread changes it
         self._numbers = itertools.count(1)
         self.has_given_up = False  # whether any call ever was
@@ -179,7 +187,7 @@ class Caller:
     # ------------------------------------------------------------------------------------ making
 
     def call(
-        self, to: WorkerInfo, operation: int, asked: Any, doing: object, timeout: float = -1.0,
+        self, to: WorkerInfo, operation: int, asked: Any, doing: object, timeout: Timeout = UNSET_RPC_TIMEOUT,
         settled: Settled | None = None, keeps: object = None, site: str | None = None,
     ) -> RpcFuture[Any]:  # fmt: skip
         """Make a call of the user. The result is the future of its answer. A value that cannot be sent raises here.
@@ -201,7 +209,7 @@ class Caller:
         return self._send(call, writer.parts())
 
     def ask(
-        self, to: WorkerInfo, operation: int, what: Any, doing: str, timeout: float = -1.0,
+        self, to: WorkerInfo, operation: int, what: Any, doing: str, timeout: float = UNSET_RPC_TIMEOUT,
         settled: Settled | None = None,
     ) -> RpcFuture[Any]:  # fmt: skip
         """Ask a worker for something about RPC itself. It is no call of the user, so it is not counted."""
@@ -211,12 +219,12 @@ class Caller:
         writer.request(operation, what)
         return self._send(call, writer.parts())
 
-    def _new(self, to: WorkerInfo, doing: object, timeout: float, is_system: bool) -> PendingCall:
-        worker = self._worker
+    def _new(self, to: WorkerInfo, doing: object, timeout: Timeout, is_system: bool) -> PendingCall:
+        worker, seconds = self._worker, seconds_of(timeout)
         if not worker.is_open:
             what = functions.name_of(doing)
             raise RpcError(f"worker {worker.me.name!r} has shut RPC down; {what} was not called")
-        return PendingCall(self._pool, to, doing, worker.timeout if timeout < 0 else timeout, is_system)
+        return PendingCall(self._pool, to, doing, worker.timeout if seconds < 0 else seconds, is_system)
 
     def _send(self, call: PendingCall, parts: list[Any]) -> RpcFuture[Any]:
         """Send the request of a call that is written: writing it may have made other calls."""
@@ -226,7 +234,7 @@ class Caller:
         if call.end < deadlines.wakes:
             deadlines.expect(call.end)
         try:
-            self._sender.send(call.to.id, REQUEST, call.id, parts, SYSTEM if call.is_system else 0)
+            self._worker.send(call.to.id, REQUEST, call.id, parts, SYSTEM if call.is_system else 0)
         except PeerLost as error:
             self._fail(call, call.lost(error.why, was_sent=False))
         except TransportClosed:
@@ -239,7 +247,7 @@ class Caller:
             writer = RpcWriter(to.id, str, self._worker.trust)
             writer.request(operation, what)
             id, parts = next(self._numbers), writer.parts()
-            self._sender.send_if_there(to.id, REQUEST, id, parts, SYSTEM | ONE_WAY)
+            self._worker.send_if_there(to.id, REQUEST, id, parts, SYSTEM | ONE_WAY)
 
     # ------------------------------------------------------------------------------------- ending
 

@@ -12,7 +12,7 @@ from minitorch_dist.distributed import backends, bootstrap, rendezvous, slow_sta
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.rpc.agent import RpcAgent, is_here
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable, check_name
-from minitorch_dist.distributed.rpc.options import BackendType, RpcBackendOptions, TensorPipeRpcBackendOptions
+from minitorch_dist.distributed.rpc.options import BackendType, TensorPipeRpcBackendOptions
 from minitorch_dist.distributed.rpc.shutdown import leave_behind
 from transports.stores.store import PrefixStore, Store
 
@@ -24,7 +24,7 @@ def init_rpc(
     backend: Any = None,
     rank: int = -1,
     world_size: int | None = None,
-    rpc_backend_options: RpcBackendOptions | None = None,
+    rpc_backend_options: TensorPipeRpcBackendOptions | None = None,
 ) -> None:
     """Take part as worker `name`. It returns when all workers can be called.
 
@@ -54,7 +54,7 @@ def init_rpc(
     if not isinstance(backend, BackendType | None):
         raise TypeError(f"Argument backend must be a member of BackendType, but got {backend!r}")
     options = rpc_backend_options or TensorPipeRpcBackendOptions()
-    if not isinstance(options, RpcBackendOptions):
+    if not isinstance(options, TensorPipeRpcBackendOptions):
         raise TypeError(f"`rpc_backend_options` must be a TensorPipeRpcBackendOptions, got {options!r}")
     if is_here():
         raise RuntimeError("RPC is already initialized")
@@ -96,7 +96,7 @@ def _meet(init_method: str, rank: int, size: int | None) -> tuple[Store, int, in
     return *found, True
 
 
-def _connect(store: Store, name: str, rank: int, size: int, options: RpcBackendOptions) -> RpcAgent:
+def _connect(store: Store, name: str, rank: int, size: int, options: TensorPipeRpcBackendOptions) -> RpcAgent:
     """The agent of a new worker, once it has met all others."""
     here = world.place()
     if not 0 <= rank < size:
@@ -109,8 +109,7 @@ def _connect(store: Store, name: str, rank: int, size: int, options: RpcBackendO
         )
     timeout = options.rpc_timeout
     transport.patience = timeout if timeout > 0 else None
-    threads = getattr(options, "num_worker_threads", 16)
-    agent = RpcAgent(transport, WorkerInfo(name, rank), threads, timeout)
+    agent = RpcAgent(transport, WorkerInfo(name, rank), options.num_worker_threads, timeout)
     root = PrefixStore("rpc", store)
     generation = bootstrap.arrive(root, rank, size, bootstrap.who(transport, rank, size))
     keys = PrefixStore(f"rpc_prefix_{generation}", root)

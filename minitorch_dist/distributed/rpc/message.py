@@ -1,4 +1,4 @@
-"""One message of RPC: its form, and how it is written, sent and read.
+"""One message of RPC: its form, and how it is written and read.
 
     header   kind u8 · flags u8 · part u16 · parts u16 · id u64 · 0 u64
     part 0   what the codec wrote; the parts after it are its large arrays, one each
@@ -8,22 +8,19 @@
 
 The sender gives each request its number.
 
-    RpcWriter ─► parts ─► Sender ─► transport ─► RpcInbox (see `worker`) ─► RpcMessage ─► RpcReader
+    RpcWriter ─► parts ─► transport ─► RpcInbox (see `worker`) ─► RpcMessage ─► RpcReader
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed.codec import Reader, Writer
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.tensors.devices import device
-from transports.contract import Transport
-from transports.errors import PeerLost, TransportClosed
 
 HEADER: Final = struct.Struct("<BBHHQQ")
 REQUEST, ANSWER, FAILURE = range(3)
@@ -57,26 +54,6 @@ class LostNotice(NamedTuple):
     src: int
     reason: str
     kind: int = LOST
-
-
-class Sender:
-    """Sends messages to workers. Each part of a message is one message of the transport."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def send(self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0) -> None:
-        """Send a message. PeerLost if its worker is gone, TransportClosed if we have left."""
-        count = len(parts)
-        for number, part in enumerate(parts):
-            self._transport.send(dst, HEADER.pack(kind, flags, number, count, id, 0), part)
-
-    def send_if_there(
-        self, dst: int, kind: int, id: int, parts: list[Any] | None = None, flags: int = 0
-    ) -> None:
-        """Send a message of any kind, if its worker is still there."""
-        with suppress(PeerLost, TransportClosed):
-            self.send(dst, kind, id, [b""] if parts is None else parts, flags)
 
 
 class RpcWriter(Writer):

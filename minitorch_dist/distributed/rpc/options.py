@@ -6,11 +6,7 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-from minitorch_dist.distributed.rpc.constants import (
-    DEFAULT_INIT_METHOD,
-    DEFAULT_NUM_WORKER_THREADS,
-    DEFAULT_RPC_TIMEOUT_SEC,
-)
+from minitorch_dist.distributed.rpc.call import seconds_of
 from minitorch_dist.not_offered import tells_what_is_gone
 
 
@@ -21,50 +17,31 @@ class BackendType(Enum):
     PROCESS_GROUP = auto()
 
 
-class RpcBackendOptions:
-    """The options of every backend."""
-
-    def __init__(
-        self, rpc_timeout: float | timedelta = DEFAULT_RPC_TIMEOUT_SEC, init_method: str = DEFAULT_INIT_METHOD
-    ) -> None:
-        self.rpc_timeout = seconds_of(rpc_timeout)  # 0 waits without end
-        self.init_method = init_method
-
-
 @tells_what_is_gone
-class TensorPipeRpcBackendOptions(RpcBackendOptions):
-    """The options of torch's backend.
+class TensorPipeRpcBackendOptions:
+    """The options of RPC.
 
     `num_worker_threads` functions run at once. A function that waits for an answer does not count, so calls
     may nest to any depth. `_transports` and `_channels` say nothing here: the transport is the one under which
-    the world was launched, else tcp.
+    the world was launched, else tcp. An `rpc_timeout` of 0 waits without end.
     """
 
     def __init__(
         self,
         *,
-        num_worker_threads: int = DEFAULT_NUM_WORKER_THREADS,
-        rpc_timeout: float | timedelta = DEFAULT_RPC_TIMEOUT_SEC,
-        init_method: str = DEFAULT_INIT_METHOD,
+        num_worker_threads: int = 16,
+        rpc_timeout: float | timedelta = 60.0,
+        init_method: str = "env://",
         device_maps: Any = None,
         devices: Any = None,
         _transports: Any = None,
         _channels: Any = None,
     ) -> None:
-        super().__init__(rpc_timeout, init_method)
         if num_worker_threads < 1:
             raise ValueError(f"num_worker_threads must be positive, but got {num_worker_threads}")
         if device_maps or devices:
             raise NotImplementedError(
                 "RPC sends tensors of the CPU only: move them there before a call. PyTorch has device_maps"
             )
-        self.num_worker_threads = num_worker_threads
-
-
-def seconds_of(timeout: Any) -> float:
-    """A timeout in seconds, from a number or a timedelta."""
-    if isinstance(timeout, timedelta):
-        return timeout.total_seconds()
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(f"a timeout is a number of seconds or a timedelta, but got {timeout!r}")
-    return float(timeout)
+        self.num_worker_threads, self.init_method = num_worker_threads, init_method
+        self.rpc_timeout = seconds_of(rpc_timeout)

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import Any, TypeVar
 
 from minitorch_dist.distributed.codec import Unsendable
 from minitorch_dist.distributed.rpc import functions, serve
 from minitorch_dist.distributed.rpc.agent import current
-from minitorch_dist.distributed.rpc.call import RpcFuture
-from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from minitorch_dist.distributed.rpc.call import UNSET_RPC_TIMEOUT, RpcFuture, Timeout
 from minitorch_dist.distributed.rpc.init import init_rpc as init_rpc
 from minitorch_dist.distributed.rpc.members import WorkerInfo
-from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.shutdown import shutdown as shutdown
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
 
 R = TypeVar("R")
 Worker = str | int | WorkerInfo
 Args = Sequence[Any] | None
 Kwargs = Mapping[str, Any] | None
-Timeout = float | timedelta
-
-
-class OfTensors(Protocol):
-    """torch.add and its like: their result has the type of their first argument, which is a tensor here."""
-
-    def __call__(self, input: Tensor, /, *args: Any, **kwargs: Any) -> Tensor: ...
 
 
 def is_available() -> bool:
@@ -59,17 +46,13 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
     return agent.me if worker_name is None else agent.workers.find(worker_name)
 
 
-@overload
 def rpc_async(
-    to: Worker, func: OfTensors, args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
-) -> RpcFuture[Tensor]: ...
-@overload
-def rpc_async(
-    to: Worker, func: Callable[..., R], args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
-) -> RpcFuture[R]: ...
-def rpc_async(
-    to: Worker, func: Any, args: Args = None, kwargs: Kwargs = None, timeout: Timeout = UNSET_RPC_TIMEOUT
-) -> RpcFuture[Any]:
+    to: Worker,
+    func: Callable[..., R],
+    args: Args = None,
+    kwargs: Kwargs = None,
+    timeout: Timeout = UNSET_RPC_TIMEOUT,
+) -> RpcFuture[R]:
     """Call `func(*args, **kwargs)` on a worker, beside the caller.
 
     The arguments are read now: they may be written to when this returns.
@@ -98,17 +81,13 @@ def rpc_async(
     return _call(to, func, args, kwargs, timeout)
 
 
-@overload
 def rpc_sync(
-    to: Worker, func: OfTensors, args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
-) -> Tensor: ...
-@overload
-def rpc_sync(
-    to: Worker, func: Callable[..., R], args: Args = ..., kwargs: Kwargs = ..., timeout: Timeout = ...
-) -> R: ...
-def rpc_sync(
-    to: Worker, func: Any, args: Args = None, kwargs: Kwargs = None, timeout: Timeout = UNSET_RPC_TIMEOUT
-) -> Any:
+    to: Worker,
+    func: Callable[..., R],
+    args: Args = None,
+    kwargs: Kwargs = None,
+    timeout: Timeout = UNSET_RPC_TIMEOUT,
+) -> R:
     """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises.
 
     Args:
@@ -141,9 +120,8 @@ def rpc_sync(
 def _call(to: Any, func: Callable[..., R], args: Args, kwargs: Kwargs, timeout: Timeout) -> RpcFuture[R]:
     agent, asked = current(), request(func, args, kwargs)
     worker = (agent.workers.by_name.get(to) if type(to) is str else None) or agent.workers.find(to)
-    seconds = timeout if type(timeout) is float else seconds_of(timeout)
     try:
-        return agent.call(worker, serve.CALL, asked, func, seconds)
+        return agent.call(worker, serve.CALL, asked, func, timeout)
     except Unsendable as error:
         raise in_words(error, asked) from None
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar, cast
 
 from minitorch_dist.distributed.callsite import callsite
@@ -19,18 +18,15 @@ from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.exceptions import RpcTimeout
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import current, is_here
-from minitorch_dist.distributed.rpc.call import RpcFuture
-from minitorch_dist.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from minitorch_dist.distributed.rpc.call import UNSET_RPC_TIMEOUT, RpcFuture, Timeout
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
-from minitorch_dist.distributed.rpc.options import seconds_of
 from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
 from minitorch_dist.not_offered import tells_what_is_gone
 
 T = TypeVar("T", covariant=True)  # a list of references to two kinds of modules is one to modules
 NUMBER: Final = 2  # among the types that the codec was taught
-Timeout = float | timedelta
 NOT_CREATED: Final = "RRef creation via rpc.remote() timed out, and it is possible that the RRef on the owner node does not exist"
 OPERATORS: Final = (
     "__call__", "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__",
@@ -178,7 +174,7 @@ class RRef(Generic[T]):
         """Ask the owner to do something with the object."""
         asked, agent = self._asked(what), self._held.context.agent
         try:
-            return agent.call(self.owner(), operation, asked, doing, seconds_of(timeout), keeps=self)
+            return agent.call(self.owner(), operation, asked, doing, timeout, keeps=self)
         except Unsendable as error:
             raise in_words(error, asked) from None
 
@@ -290,8 +286,7 @@ def make(
             held.future.set_exception(error)
 
     try:
-        seconds = seconds_of(timeout)
-        agent.call(worker, serve.REMOTE, order, doing, seconds, settled, held, site)
+        agent.call(worker, serve.REMOTE, order, doing, timeout, settled, held, site)
     except BaseException as error:  # it could not be sent
         if fork_id is not None:
             context.forks.pop(fork_id, None)

@@ -51,12 +51,12 @@ class OwnerRRef:
         self.future: RpcFuture[Any] = RpcFuture(context.agent.pool, lambda: words)  # no circle through us
         self.forks: dict[Id, int] = {}  # and which worker holds each
         self.handles = 0  # RRefs here
-        self.pins = 0  # references to it that are on their way to us
+        self.children: dict[Id, int] = {}  # references to it that are on their way to us
         self.is_expected = False  # somebody asked for it before the order to make it came
         self.confirmed, self.error = True, None  # as of a fork: the future has what went wrong
 
     def is_held(self) -> bool:
-        return bool(self.forks or self.handles or self.pins or self.is_expected)
+        return bool(self.forks or self.handles or self.children or self.is_expected)
 
     def __repr__(self) -> str:
         try:
@@ -84,10 +84,6 @@ class UserRRef:
         children are adopted."""
         return self.is_released and self.confirmed and not self.children
 
-    def __repr__(self) -> str:
-        state = "confirmed" if self.confirmed else "not confirmed"
-        return f"<fork {self.fork_id} of {self.id} on worker {self.owner}, {state}>"
-
 
 class RRefContext:
     """All objects and forks of one worker."""
@@ -99,8 +95,9 @@ class RRefContext:
         self._is_ending = False
         self.owned: dict[Id, OwnerRRef] = {}
         self.forks: dict[Id, UserRRef] = {}  # by fork id
-        self.parents: dict[Id, UserRRef] = {}  # of forks on their way that were made here, by fork id
-        self.pinned: dict[Id, OwnerRRef] = {}  # objects of ours, sent to ourselves
+        self.parents: dict[
+            Id, OwnerRRef | UserRRef
+        ] = {}  # of forks on their way that were made here, by fork id
         self._unborn: set[Id] = set()  # forks that were given back before the order to make them came
         self.garbage: deque[Any] = agent.dropped_refs  # of handles that are no more
         agent.release_dropped_refs = self.release_dropped_refs
@@ -171,14 +168,11 @@ class RRefContext:
     def commit(self, to: int, held: OwnerRRef | UserRRef, fork_id: Id) -> None:
         """A message with a reference in it is about to go out."""
         with self._lock:
-            if isinstance(held, UserRRef):
+            if isinstance(held, OwnerRRef) and to != self.me:
+                held.forks[fork_id] = to
+            else:
                 held.children[fork_id] = to
                 self.parents[fork_id] = held
-            elif to == self.me:
-                held.pins += 1
-                self.pinned[fork_id] = held
-            else:
-                held.forks[fork_id] = to
 
     def arrive(self, owner: int, id: Id, fork_id: Id, parent: int) -> OwnerRRef | UserRRef:
         """A reference has come with a message."""
@@ -214,12 +208,10 @@ class RRefContext:
     def adopted(self, fork_id: Id) -> None:
         """A fork that we sent has arrived, and the owner knows of it."""
         with self._lock:
-            parent, entry = self.parents.pop(fork_id, None), self.pinned.pop(fork_id, None)
+            parent = self.parents.pop(fork_id, None)
             if parent is not None:
                 parent.children.pop(fork_id, None)
-            if entry is not None:
-                entry.pins -= 1
-        if parent is not None:
+        if isinstance(parent, UserRRef):
             self.settle(parent)
 
     def _ask(
@@ -306,7 +298,6 @@ class RRefContext:
             fork.children.clear()
             fork.error = fork.error or DistError("RPC was shut down, and this RRef with it")
             futures.append(self.settle(fork, is_last=True))
-        self.parents.clear()
         for future in filter(None, futures):
             with suppress(DistError):
                 future.wait()
@@ -314,7 +305,7 @@ class RRefContext:
     def report(self) -> None:
         """All workers have given their forks back. Warn of objects that are still held, and free them."""
         for entry in self.owned.values():
-            if entry.forks or entry.is_expected or entry.pins:
+            if entry.forks or entry.is_expected or entry.children:
                 _log.warning(f"leaked: {entry!r}")
         self.owned.clear()
 

@@ -1,4 +1,4 @@
-"""The owner's side of RRefs: what the other workers ask of it, how it answers, and what can be seen of it.
+"""The owner's side of RRefs: what the other workers ask of it, and how it answers.
 
     REMOTE   id, fork, site, and what to run     make an object and keep it; the answer says that it is ordered
     FETCH    id                                  the object, as soon as it is there
@@ -19,7 +19,7 @@ from typing import Any
 from minitorch_dist.distributed.codec import DamagedEncoding
 from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.rpc import functions, serve
-from minitorch_dist.distributed.rpc.agent import RpcAgent, current
+from minitorch_dist.distributed.rpc.agent import RpcAgent
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, context_of
 from minitorch_dist.distributed.rpc.serve import Later
 from minitorch_dist.futures import Future
@@ -111,20 +111,3 @@ def _adopt(agent: RpcAgent, src: int, asked: Any) -> None:
 
 serve.RUNNERS.update({serve.REMOTE: _remote, serve.FETCH: _fetch, serve.TYPE: _type, serve.METHOD: _method})
 serve.HANDLERS.update({serve.FORK: _fork, serve.DELETE: _delete, serve.ADOPT: _adopt})
-
-
-# ------------------------------------------------------------------------------ what can be seen
-
-
-def debug_rrefs() -> list[str]:
-    """One line for each object of this worker that is held, and one for each fork that it holds.
-
-    A line names the object, its holders, and the line of the program that made it.
-    """
-    context = context_of(current())
-    context.release_dropped_refs()
-    ours = [repr(entry) for entry in list(context.owned.values())]
-    theirs = [
-        f"{fork!r}{f', created at {fork.site}' if fork.site else ''}" for fork in list(context.forks.values())
-    ]
-    return ours + theirs

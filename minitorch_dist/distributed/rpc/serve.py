@@ -61,7 +61,7 @@ class RequestServer:
     """Carries out the requests that come to one worker."""
 
     def __init__(self, worker: RpcWorker) -> None:
-        self._worker, self._sender = worker, worker.sender
+        self._worker = worker
         self.served: Counter[int] = Counter()  # requests of users that were answered, by caller
         self._lock = Lock()
 
@@ -144,7 +144,7 @@ class RequestServer:
         writer = RpcWriter(src, name_there, worker.trust)
         writer.value(value)
         writer.value(pack(writer, src))
-        self._sender.send_if_there(src, kind, message.id, writer.parts())
+        worker.send_if_there(src, kind, message.id, writer.parts())
         if not message.is_system:
             with self._lock:
                 self.served[src] += 1

@@ -24,7 +24,6 @@ from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.distributed.rpc.call import RpcFuture
-from minitorch_dist.distributed.rpc.constants import DEFAULT_SHUTDOWN_TIMEOUT
 from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.futures import Future
 from transports.clock import PICO, Deadline
@@ -181,7 +180,7 @@ class Ending:
 # -------------------------------------------------------------------------------------- the way out
 
 
-def shutdown(graceful: bool = True, timeout: float = DEFAULT_SHUTDOWN_TIMEOUT) -> None:
+def shutdown(graceful: bool = True, timeout: float = 0.0) -> None:
     """Leave. A graceful end waits until all workers have come and all work is done everywhere.
 
     Objects that nobody gave back are a warning.

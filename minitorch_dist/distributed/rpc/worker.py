@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, Final
@@ -23,11 +24,11 @@ import numpy as np
 from minitorch_dist.distributed.codec import trust
 from minitorch_dist.distributed.mail.receives import DISCARD
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
-from minitorch_dist.distributed.rpc.message import FAILURE, HEADER, WAKE, LostNotice, RpcMessage, Sender
+from minitorch_dist.distributed.rpc.message import FAILURE, HEADER, WAKE, LostNotice, RpcMessage
 from minitorch_dist.tensors.devices import device
 from transports.clock import Thread
 from transports.contract import Sink, Transport
-from transports.errors import Lost, TransportClosed
+from transports.errors import Lost, PeerLost, TransportClosed
 
 Job = Callable[[], None]
 SMALL: Final = 1 << 16
@@ -121,7 +122,6 @@ class RpcWorker(RpcInbox):
     def __init__(self, transport: Transport, me: WorkerInfo, timeout: float) -> None:
         super().__init__()
         self.transport, self.clock, self.me = transport, transport.clock, me
-        self.sender = Sender(transport)
         self.timeout = timeout
         self.is_real = not self.clock.is_virtual
         self.trust = trust.of_peers()
@@ -152,9 +152,20 @@ class RpcWorker(RpcInbox):
         context.run(is_ours.set, True)
         return self.clock.start(lambda: context.run(function), f"{name} of {self.me.name!r}")
 
+    def send(self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0) -> None:
+        """Send a message, each of its parts as one of the transport. PeerLost if its worker is gone, TransportClosed if we
+        have left."""
+        for number, part in enumerate(parts):
+            self.transport.send(dst, HEADER.pack(kind, flags, number, len(parts), id, 0), part)
+
+    def send_if_there(self, dst: int, kind: int, id: int, parts: list[Any], flags: int = 0) -> None:
+        """Send a message, if its worker is still there."""
+        with suppress(PeerLost, TransportClosed):
+            self.send(dst, kind, id, parts, flags)
+
     def rouse(self) -> None:
         """Wake a thread that may wait in the transport for something that has happened elsewhere."""
-        self.sender.send_if_there(self.me.id, WAKE, 0)
+        self.send_if_there(self.me.id, WAKE, 0, [b""])
 
     def listen(self, timeout: float | None, done: Callable[[], bool] | None = None) -> None:
         """Let the transport deliver, until something has arrived or `done` says yes."""
