@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minitorch_dist.tensors.autograd.view_notes import CUSTOM, MULTI
 from minitorch_dist.tensors.core.base import TensorBase, bare
+from minitorch_dist.tensors.core.views import CUSTOM, SEVERAL
 from minitorch_dist.tensors.ops.elementwise.copying import detach
 
 
@@ -39,7 +39,7 @@ def wrap_outputs(node: Any, args: Sequence[Any], outputs: tuple[Any, ...]) -> tu
         several = sum(isinstance(o, TensorBase) and o._grad_fn is node for o in found) > 1
         for out in found:
             if isinstance(out, TensorBase) and out._base is not None and out._grad_fn is node:
-                out._view_note = MULTI if several else CUSTOM
+                out._view_note = SEVERAL if several else CUSTOM
     return tuple(found)
 
 

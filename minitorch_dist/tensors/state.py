@@ -1,19 +1,15 @@
-"""A tensor's fields as torch shows them, and its refusals to store something else in them.
+"""A tensor's fields as torch shows them.
 
 The core's `TensorBase` has the fields; `Tensor` adds the operations.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, TypeVar
+from typing import Any
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.core import base, grad_mode, observers
+from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.core.device_labels import CPU
-
-S = TypeVar("S", bound="TensorState")
 
 
 class TensorState(TensorBase):
@@ -46,73 +42,6 @@ class TensorState(TensorBase):
         index = self.storage.device.index
         return -1 if index is None else index
 
-    # ------------------------------------------------------------------- where it stands in a graph
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor or, if it is a view, to its base."""
-        return self._requires_grad or (self._base is not None and self._base._requires_grad)
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        if self._grad_fn is not None:
-            if value:
-                return
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
-            )
-        if value and self.array.dtype.kind in "iub":
-            raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if value and self._inference and grad_mode.mode.get() != grad_mode.INFERENCE:
-            raise RuntimeError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-            )
-        self._requires_grad = bool(value)
-
     def is_inference(self) -> bool:
         """Whether it was made in `inference_mode`, and can therefore never enter a graph."""
         return self._inference
-
-    @property
-    def grad(self: S) -> S | None:
-        """The gradient collected by the last backward passes; None until there was one."""
-        if self._grad is None and self._grad_fn is not None and not self._retains_grad:
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
-                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-                "non-leaf Tensor.",
-                UserWarning,
-                stacklevel=2,
-            )
-        return self._grad  # type: ignore[no-any-return]
-
-    @grad.setter
-    def grad(self: S, value: S | None) -> None:
-        if value is not None:
-            if not isinstance(value, TensorBase):
-                raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got {type(value).__name__}"
-                )
-            if value is self:
-                raise RuntimeError("can't assign Variable as its own grad")
-            mine, theirs = self.array, value.array
-            if (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype):
-                raise RuntimeError(
-                    f"attempting to assign a gradient of size {list(theirs.shape)} and type {value.dtype} "
-                    f"to a tensor of size {list(mine.shape)} and type {self.dtype}"
-                )
-            if value.storage.device is not self.storage.device:
-                raise RuntimeError(
-                    "attempting to assign a gradient located on device "
-                    f"'{value.device}' to a tensor on device '{self.device}'."
-                )
-            if value.storage.device is not CPU:
-                observers.memory.collected(value.array, value.storage.device)
-        self._grad = value
-
-    @grad.deleter
-    def grad(self) -> None:
-        self._grad = None

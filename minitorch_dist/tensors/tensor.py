@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from minitorch_dist import not_offered
 from minitorch_dist.tensors import ledger_observer, printing
-from minitorch_dist.tensors.autograd import passes as passes, view_notes as view_notes
+from minitorch_dist.tensors.autograd import passes as passes
 from minitorch_dist.tensors.autograd.nodes import TorchNode
 from minitorch_dist.tensors.core import operations
 from minitorch_dist.tensors.core.base import TensorBase

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from types import ModuleType
 from typing import Any
 
 import minitorch_dist.distributed as dist
@@ -29,7 +30,7 @@ class _Machine:
 
 
 def in_the_library(
-    rules: Any, batches: Sequence[exact.Data], wanted: list[Array], alone: Steps, size: int = 3
+    rules: ModuleType, batches: Sequence[exact.Data], wanted: list[Array], alone: Steps, size: int = 3
 ) -> None:
     """DDP under the simulator's crashes; AssertionError if it does not end with the wanted weights, by the
     steps that one rank `alone` takes.

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeVar
 
 STARS = {"correct": 1, "exactly once": 1, "never stuck": 2, "frozen": 2}
@@ -91,7 +92,7 @@ def lamp(
     return mark
 
 
-def asked_by(module: Any) -> list[Asked]:
+def asked_by(module: ModuleType) -> list[Asked]:
     """The questions of a check, in its order."""
     asked = (getattr(value, "asked", None) for value in vars(module).values())
     found = [each for each in asked if isinstance(each, Asked)]

@@ -15,18 +15,19 @@ from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.tensor import Tensor
 
 
 class SlowIdentity(Function):
     """The identity; its backward takes a while. `look` is called before that."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, duration: str, look: Callable[[], None] | None = None) -> Any:
+    def forward(ctx: Any, x: Tensor, duration: str, look: Callable[[], None] | None = None) -> Tensor:
         ctx.duration, ctx.look = duration, look
         return x.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         if ctx.look is not None:
             ctx.look()
         sim.compute(ctx.duration)

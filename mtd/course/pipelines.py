@@ -32,6 +32,7 @@ from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import plainly, strict
 
@@ -51,7 +52,7 @@ class Layers(Module):
             if name != "relu":
                 setattr(self, name, getattr(whole, name))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         for name in self.names:
             if name == "relu":
                 x = x.relu()
@@ -233,14 +234,14 @@ def _counted(found: dict[str, Array], count: int) -> dict[str, list[float]]:
 
 class _Busy(Function):
     @staticmethod
-    def forward(ctx: Any, x: Any, backward: int) -> Any:
+    def forward(ctx: Any, x: Tensor, backward: int) -> Tensor:
         sim.compute(LONG[orders.F] / 1000)
         ctx.save_for_backward(x)
         ctx.duration = backward / 1000
         return x.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         sim.compute(ctx.duration)
         return grad, None
 
@@ -266,7 +267,7 @@ class TimedWork(Module):
         self._made.append(weakref.ref(made.array))
         return made
 
-    def computed(self, x: Any) -> Any:
+    def computed(self, x: Tensor) -> Tensor:
         """Of what is kept."""
         return x
 

@@ -18,11 +18,12 @@ from minitorch_dist.distributed.device_mesh import DeviceMesh, init_device_mesh
 from minitorch_dist.distributed.tensor.parallel import ParallelStyle, parallelize_module
 from minitorch_dist.nn.functional import cross_entropy, layer_norm
 from minitorch_dist.optim import Adam
+from minitorch_dist.tensors.tensor import Tensor
 
 WORDS, WIDTH, HEADS, BLOCKS, TOKENS, STEPS = 11, 12, 6, 2, 12, 4
 
 
-def causal(scores: Any) -> Any:
+def causal(scores: Tensor) -> Tensor:
     """Weights of what came before, of one head or of several."""
     later = torch.ones(*scores.shape[-2:], dtype=scores.dtype, device=scores.device).triu(1) * -1e9
     return (scores + later).softmax(-1)
@@ -38,7 +39,7 @@ class Attention(nn.Module):
         self.heads = heads
         self.query, self.key, self.value, self.output = (_linear(width, width) for _ in range(4))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         layers = self.query, self.key, self.value
         q, k, v = (layer(x).view(len(x), self.heads, -1).transpose(0, 1) for layer in layers)
         found = causal(q @ k.transpose(1, 2)) @ v
@@ -51,7 +52,7 @@ class Block(nn.Module):
         self.attention = Attention(width, heads)
         self.mlp = nn.Sequential(_linear(width, 4 * width), nn.ReLU(), _linear(4 * width, width))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(layer_norm(x, x.shape[-1:]))
         return x + self.mlp(layer_norm(x, x.shape[-1:]))
 
@@ -64,7 +65,7 @@ class SmallTransformer(nn.Module):
         self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(blocks)])
         self.head = _linear(width, WORDS)
 
-    def forward(self, words: Any) -> Any:
+    def forward(self, words: Tensor) -> Tensor:
         return self.head(self.blocks(self.words(words)))
 
 

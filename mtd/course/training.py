@@ -10,6 +10,7 @@ from typing import Any
 
 import minitorch_dist.distributed as dist
 from minitorch_dist.futures import Future
+from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import check_same_as_one_rank, exact
@@ -25,7 +26,7 @@ def with_ddp(all_reduce: Callable[[Any], Any], sizes: Sequence[int] = (1, 2, 3, 
         future.set_result(gradients / dist.get_world_size())
         return future
 
-    def train(batches: list[exact.Data]) -> Any:
+    def train(batches: list[exact.Data]) -> Module:
         model = DistributedDataParallel(exact.Model())
         model.register_comm_hook(None, averaged)
         optimizer = SGD(model.parameters(), lr=exact.RATE)

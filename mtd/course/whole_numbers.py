@@ -15,16 +15,17 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.course.lab import ranks
 
 
-def whole_numbers(*shape: int, seed: int = 0, most: int = 2, dtype: Any = torch.float64) -> Any:
+def whole_numbers(*shape: int, seed: int = 0, most: int = 2, dtype: torch.dtype = torch.float64) -> Tensor:
     """Numbers from -most to most."""
     found = np.random.Generator(np.random.PCG64([seed, *shape])).integers(-most, most + 1, shape)
     return torch.from_numpy(found.astype(np.float64)).to(dtype)
 
 
-def linear(inputs: int, outputs: int, seed: int = 0, dtype: Any = torch.float64) -> nn.Linear:
+def linear(inputs: int, outputs: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> nn.Linear:
     """A layer of whole numbers."""
     layer: Any = nn.Linear(inputs, outputs, dtype=dtype)
     layer.weight.data.copy_(whole_numbers(outputs, inputs, seed=seed))
@@ -32,13 +33,13 @@ def linear(inputs: int, outputs: int, seed: int = 0, dtype: Any = torch.float64)
     return layer  # type: ignore[no-any-return]
 
 
-def my_part(tensor: Any, dim: int = 0) -> Any:
+def my_part(tensor: Tensor, dim: int = 0) -> Tensor:
     """This rank's part of P equal ones; a view."""
     each = tensor.shape[dim] // dist.get_world_size()
     return tensor.narrow(dim, dist.get_rank() * each, each)
 
 
-def compare(found: Any, wanted: Any, what: str) -> None:
+def compare(found: Tensor, wanted: Tensor, what: str) -> None:
     """AssertionError, in words, if these are not equal in form, type and each number."""
     where = f"{ranks(dist.get_world_size())}: on rank {dist.get_rank()} {what}"
     assert found is not None, f"{where} is None, expected {wanted.tolist()}"

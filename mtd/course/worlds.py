@@ -25,6 +25,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import minitorch_dist.distributed as dist
@@ -101,7 +102,7 @@ def play(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]
     return list(losses), list(weights[-1]) if weights else []
 
 
-def module_of(script: str) -> Any:
+def module_of(script: str) -> ModuleType:
     path = Path(script)
     if not path.is_file():
         raise FileNotFoundError(f"there is no script {script!r}")

@@ -21,10 +21,12 @@ import numpy as np
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.schedules import proof
 from minitorch_dist.distributed.schedules.links import COUNTING
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.testing.costs import ROUNDS
@@ -63,7 +65,7 @@ class Onlooker:
         key = self.rank, to, doing.group, doing.sequence, step
         self.run.leaves(key, doing.fingerprint.dtype, doing.site)
 
-    def received(self, doing: Any, receive: Any) -> None:
+    def received(self, doing: Any, receive: PostedReceive) -> None:
         if receive.error is None:
             step = wire.MATCH.unpack(receive.match)[2]
             self.inbox += self.run.comes((receive.sender, self.rank, doing.group, doing.sequence, step))
@@ -102,7 +104,7 @@ class WatchedRun(FillHistory):
         self._latest: dict[int, bytes] = {}
         self.now: Callable[[], int] = lambda: 0
 
-    def __call__(self, stage: Any) -> None:
+    def __call__(self, stage: SimulationStage) -> None:
         self.now = stage.clock.now
         stage.medium.witness = self._witness
         stage.entered.append(self._enter)
@@ -204,7 +206,7 @@ class FillCase:
         output = np.zeros(self.count if self.collective in ("reduce_scatter", "scatter") else self.cells)
         return [base.new(Tensor, output.reshape(whole if self.collective == "gather" else shape)), tensor]
 
-    def window(self, array: Any, rank: int) -> Window:
+    def window(self, array: base.Array, rank: int) -> Window:
         """Reads a rank's cells. Of what lies in tensors of its own, only the result can be seen."""
         first = rank * self.count if self.collective in ("reduce_scatter", "scatter") else 0
         if self.collective not in PLACED:

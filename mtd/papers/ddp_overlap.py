@@ -21,6 +21,7 @@ from minitorch_dist.distributed.ddp.buckets import MIB, assign
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.sim import nets, program_calls, topology_links
 from minitorch_dist.sim.runner import run
+from minitorch_dist.tensors.tensor import Tensor
 from mtd import estimates
 from mtd.papers.paper import Row
 from transports.virtual.topology import Uniform
@@ -37,7 +38,7 @@ class TimedBackward(Function):
     """Nothing, for which the backward pass needs a while."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
+    def forward(ctx: Any, x: Tensor) -> Tensor:
         return x.clone()
 
     @staticmethod
@@ -53,7 +54,7 @@ class Chain(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(m, n, bias=False) for m, n in pairwise(WIDTHS)])
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = TimedBackward.apply(layer(x))
         return x

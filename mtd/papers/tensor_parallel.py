@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn
@@ -12,6 +11,7 @@ from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
 from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.runner import run
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.papers.paper import Row
 
 B, S, H = 2, 4, 32  # batch, sequence, width
@@ -26,7 +26,7 @@ class CutLayer(nn.Module):
         self.attend = nn.Sequential(nn.Linear(H, 3 * H), nn.Identity(), nn.Linear(3 * H, H))
         self.think = nn.Sequential(nn.Linear(H, 4 * H), nn.GELU(), nn.Linear(4 * H, H))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         x = x + self.attend(x)
         return x + self.think(x)
 

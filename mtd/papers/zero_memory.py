@@ -15,6 +15,7 @@ import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.cuda import ledger
 from minitorch_dist.sim.runner import run
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.papers.paper import Row, published_rows
 
 PARAMETERS = 15_360  # divisible by all numbers of ranks
@@ -31,7 +32,7 @@ class ZeroAdam:
         self.gradient = self._zeros(torch.float16, is_cut=stage >= 2)
         self.master, self.mean, self.square = (self._zeros(torch.float32, True) for _ in range(3))
 
-    def _zeros(self, dtype: Any, is_cut: bool) -> Any:
+    def _zeros(self, dtype: torch.dtype, is_cut: bool) -> Tensor:
         count = self.part if is_cut else PARAMETERS
         return torch.zeros(count, dtype=dtype, device="cuda:0")
 

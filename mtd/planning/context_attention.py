@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 import minitorch_dist as torch
 from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Shard
+from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning.tiled_attention import BACKWARD, FORWARD, narrow, recorded, told
 
 
@@ -29,19 +30,21 @@ def own_chunks(rank: int, count: int) -> tuple[int, int]:
     return rank, 2 * count - 1 - rank
 
 
-def own_part(x: Any, rank: int, count: int, axis: int) -> Any:
+def own_part(x: Tensor, rank: int, count: int, axis: int) -> Tensor:
     """Its two chunks of a whole sequence, one behind the other."""
     chunks = x.chunk(2 * count, axis)
     return torch.cat([chunks[number] for number in own_chunks(rank, count)], axis)
 
 
-def gathered(x: Any, group: Any, length: int) -> Any:
+def gathered(x: Tensor, group: ProcessGroup, length: int) -> Tensor:
     """Keys or values (rows, positions, heads, E) of all ranks, in the order of the ranks."""
     return enter(x, group, Shard(1), length)
 
 
 @silent
-def context_attention(query: Any, key: Any, value: Any, rank: int, count: int, kernel: str = "2") -> Any:
+def context_attention(
+    query: Tensor, key: Tensor, value: Tensor, rank: int, count: int, kernel: str = "2"
+) -> Tensor:
     """Causal attention of a rank's own queries (…, heads, L / count, E) to all keys and values (…, heads, L, E)."""
     q, k, v = (each.array for each in (query, key, value))
     groups, factor = q.shape[-3] // k.shape[-3], 1 / math.sqrt(q.shape[-1])
@@ -87,7 +90,7 @@ def context_attention(query: Any, key: Any, value: Any, rank: int, count: int, k
     return recorded(out, [query, key, value], backward)
 
 
-def _in_order(size: int, count: int) -> Any:
+def _in_order(size: int, count: int) -> Array:
     """Where each position of the sequence is among what was gathered by ranks."""
     chunks = [chunk for rank in range(count) for chunk in own_chunks(rank, count)]
     return (np.argsort(chunks)[:, None] * size + np.arange(size)).reshape(-1)

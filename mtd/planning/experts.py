@@ -24,6 +24,7 @@ from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning import kernels
 from mtd.planning.kept_results import WeightMatrix, products_in
 from mtd.planning.model_files import ModelSizes
@@ -48,17 +49,17 @@ class TokenExchange(Function):
     """As many rows to each rank of the group, and their gradients back."""
 
     @staticmethod
-    def forward(ctx: Any, x: Any, group: ProcessGroup) -> Any:
+    def forward(ctx: Any, x: Tensor, group: ProcessGroup) -> Tensor:
         ctx.group = group
         return TokenExchange.moved(x, group)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         return TokenExchange.moved(grad, ctx.group), None
 
     @staticmethod
-    def moved(x: Any, group: ProcessGroup) -> Any:
+    def moved(x: Tensor, group: ProcessGroup) -> Tensor:
         out = torch.empty_like(x)
         tensor_collectives.all_to_all_single(out, x.contiguous(), group=group)
         return out
@@ -90,12 +91,12 @@ class ExpertMatrices(nn.Module):
                 whole = 0.02 * draw.standard_normal((inside, self.width))
                 rows[...] = whole[part] if matrix is self.down else whole[part].T
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """`x`: (experts, slots, width)."""
         inside = self.gated(self._times(x, self.gate), self._times(x, self.up))
         return self._times(inside, self.down)
 
-    def _times(self, x: Any, matrix: Any) -> Any:
+    def _times(self, x: Tensor, matrix: Tensor) -> Tensor:
         with products_in(self.kind, x, matrix):
             return x @ matrix.reshape(self.count, x.shape[-1], -1)
 
@@ -140,7 +141,7 @@ def slots_of_expert(model: ModelSizes, words: int) -> int:
     return max(1, math.ceil(model.capacity * model.top_k * words / model.experts))
 
 
-def routed(scores: Any, top_k: int) -> tuple[Any, Any]:
+def routed(scores: Tensor, top_k: int) -> tuple[Any, Any]:
     """The shares of the chosen experts, which add up to 1, and which they are: (words, k)."""
     likely = F.softmax(scores.float(), -1)
     best = likely[:, :top_k]
@@ -151,7 +152,7 @@ def routed(scores: Any, top_k: int) -> tuple[Any, Any]:
     return best / best.sum(-1, keepdim=True), chosen
 
 
-def slots_of(chosen: Any, experts: int, each: int) -> tuple[Any, Any]:
+def slots_of(chosen: Tensor, experts: int, each: int) -> tuple[Any, Any]:
     """Of each slot the word in it, and of each word its slots. Those that find none look into slot 0 of their expert, and those that stay empty at word 0."""
     slots = torch.zeros(experts * each, dtype=torch.int64, device=chosen.device)
     places = torch.zeros(*chosen.shape, dtype=torch.int64, device=chosen.device)

@@ -64,7 +64,7 @@ class KeptProduct(Function):
     @staticmethod
     def forward(
         ctx: Any, keeper: KeptResults | None, kind: str, x: Tensor, weight: Tensor, bias: Tensor | None
-    ) -> Any:
+    ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.kind = kind
         array = keeper.take() if keeper else None
@@ -77,7 +77,7 @@ class KeptProduct(Function):
         return out
 
     @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
         rows = grad.flatten(0, -2)
         with products_in(ctx.kind, grad):
@@ -121,7 +121,7 @@ class WeightMatrix(Linear):
         return KeptProduct.apply(keeper if keeps else None, self.kind, x, self.weight, self.bias)
 
 
-def attention(query: Any, key: Any, value: Any, kernel: str = "2", sees_all: bool = False) -> Any:
+def attention(query: Tensor, key: Tensor, value: Tensor, kernel: str = "2", sees_all: bool = False) -> Tensor:
     """Attention in tiles; its result is kept."""
     keeper = _present.get()
     if keeper is None:

@@ -20,25 +20,26 @@ from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors import distributions, generator
 from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.tensor import Tensor
 
 
 class SingleRMSNorm(nn.RMSNorm):
     """Each operation is a kernel, in float32."""
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         x = input.float()
         mean = x.pow(2).mean(-1, keepdim=True)
         eps = self.eps or float(np.finfo(np.float32).eps)
         return (x * torch.rsqrt(mean + eps)).to(input.dtype) * self.weight
 
 
-def turned(x: Any, cosine: Any, sine: Any) -> Any:
+def turned(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """Each pair (first half, second half) of the last dimension, turned."""
     first, second = x.chunk(2, -1)
     return torch.cat([first * cosine - second * sine, second * cosine + first * sine], -1)
 
 
-def turned_at_once(x: Any, cosine: Any, sine: Any) -> Any:
+def turned_at_once(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """The same in one kernel."""
     c, s = cosine.array, sine.array
 
@@ -54,16 +55,16 @@ def _turn(x: Array, c: Array, s: Array) -> Array:
     return np.concatenate([first * c - second * s, second * c + first * s], -1).astype(x.dtype)
 
 
-def turned_in_float32(x: Any, cosine: Any, sine: Any) -> Any:
+def turned_in_float32(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """To float32, one kernel (torch multiplies complex numbers), and back."""
     return turned_at_once(x.float(), cosine.float(), sine.float()).to(x.dtype)
 
 
-def gated(gate: Any, up: Any) -> Any:
+def gated(gate: Tensor, up: Tensor) -> Tensor:
     return F.silu(gate) * up
 
 
-def gated_at_once(gate: Any, up: Any) -> Any:
+def gated_at_once(gate: Tensor, up: Tensor) -> Tensor:
     """The same in one kernel, which reads both again for its gradient."""
 
     def backward(grad: Array) -> list[Any]:
@@ -77,14 +78,14 @@ def gated_at_once(gate: Any, up: Any) -> Any:
     return record_joint(out, "GateBackward0", [gate, up], backward, reads=[gate, up])
 
 
-def repeated(x: Any, groups: int) -> Any:
+def repeated(x: Tensor, groups: int) -> Tensor:
     """Each head (…, heads, L, E) once for each query head that asks it, as a copy."""
     rows, heads, length, size = x.shape
     wide = x.unsqueeze(2).expand(rows, heads, groups, length, size)
     return wide.reshape(rows, heads * groups, length, size)
 
 
-def added(x: Any, y: Any, share: float) -> Any:
+def added(x: Tensor, y: Tensor, share: float) -> Tensor:
     """x + dropout(y) in one kernel, as Megatron-LM joins them: it keeps a byte of each number, whether it was dropped."""
     if not share:
         return x + y

@@ -81,5 +81,5 @@ class HostAdamW:
             observers.copies.tell(self, None, to_host)
 
 
-def _on_host(array: Any) -> Any:
+def _on_host(array: base.Array) -> Tensor:
     return base.new(Tensor, array, devices.CPU)

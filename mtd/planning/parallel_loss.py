@@ -20,6 +20,7 @@ from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning.model_files import ModelSizes
 
 
@@ -27,7 +28,7 @@ class ParallelCrossEntropy(Function):
     """The mean over all positions. `logits`: (rows, words of this rank)."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Any, targets: Any, group: ProcessGroup) -> Any:
+    def forward(ctx: Any, logits: Tensor, targets: Tensor, group: ProcessGroup) -> Tensor:
         words = logits.shape[-1]
         top = logits.max(-1).values
         dist.all_reduce(top, dist.ReduceOp.MAX, group)
@@ -46,7 +47,7 @@ class ParallelCrossEntropy(Function):
 
     @staticmethod
     @once_differentiable  # the weights that it reads are no tensors of the graph
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         weights, own, is_here = ctx.saved_tensors
         right = weights.gather(-1, own) - is_here.to(weights.dtype).unsqueeze(-1)
         found = weights.scatter(-1, own, right).mul_(grad / weights.shape[0])
@@ -57,7 +58,7 @@ class LossParallel(Function):
     """The same, of logits in float32, with the operations of torch's `loss_parallel` one by one."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Any, targets: Any, group: ProcessGroup) -> Any:
+    def forward(ctx: Any, logits: Tensor, targets: Tensor, group: ProcessGroup) -> Tensor:
         words = logits.shape[-1]
         top = logits.amax(-1, keepdim=True)
         dist.all_reduce(top, dist.ReduceOp.MAX, group)
@@ -75,14 +76,14 @@ class LossParallel(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         found, own, is_here = ctx.saved_tensors
         right = found.new_zeros(found.shape)
         right.scatter_(-1, own, -is_here.to(found.dtype).unsqueeze(-1))
         return (right + found.exp()) * (grad / found.shape[0]), None, None
 
 
-def fused(rows: Any, wanted: Any) -> Any:
+def fused(rows: Tensor, wanted: Tensor) -> Tensor:
     """One kernel each way, as flash_attn's `CrossEntropyLoss`: beside the logits, in their own type, it keeps one number of a row."""
     logits, own = rows.array, wanted.array[:, None]
     wide = logits.astype(np.float32)
@@ -101,14 +102,14 @@ def fused(rows: Any, wanted: Any) -> Any:
     )
 
 
-def show(logits: Any, targets: Any, times: int) -> None:
+def show(logits: Tensor, targets: Tensor, times: int) -> None:
     """So many metrics, each of which computes the cross entropy anew by torch's own operations."""
     with torch.no_grad():
         for _ in range(times):
             _of_torch(logits.flatten(0, 1), targets.flatten())
 
 
-def _of_torch(rows: Any, wanted: Any) -> Any:
+def _of_torch(rows: Tensor, wanted: Tensor) -> Tensor:
     return F.nll_loss(F.log_softmax(rows.float(), -1), wanted)  # two operations in float32
 
 

@@ -23,6 +23,7 @@ from minitorch_dist.distributed.pipelining.stage import SavedForward, as_tuple
 from minitorch_dist.distributed.world import current
 from minitorch_dist.sim import program_calls
 from minitorch_dist.tensors import ledger, pools
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning import cutting, offloading
 from mtd.planning.caching_allocator import CachingAllocator
 from mtd.planning.context_attention import own_part
@@ -225,7 +226,7 @@ def _learn(part: Any, given: Any, wanted: Any, group: Any, model: ModelSizes, co
     return loss.detach()
 
 
-def _show(logits: Any, wanted: Any, times: int) -> None:
+def _show(logits: Tensor, wanted: Tensor, times: int) -> None:
     """The metrics. Their peak of memory is kept apart: a line through short runs tells a peak that always comes at the same moment."""
     if not pools.pool():
         return show(logits, wanted, times)

@@ -22,6 +22,7 @@ from minitorch_dist import nn
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.utils.checkpoint import checkpoint
 from mtd.planning import kernels
 from mtd.planning.context_attention import context_attention, gathered, own_part
@@ -130,13 +131,13 @@ class TransformerLayer(nn.Module):
             return self.computed(x, turn)
         keeper = KeptResults().run if self.how == "op" else nullcontext
 
-        def run(x: Any, turn: Any) -> Any:
+        def run(x: Tensor, turn: Any) -> Tensor:
             with keeper():
                 return self.computed(x, turn)
 
         return checkpoint(run, x, turn, use_reentrant=False, preserve_rng_state=False)
 
-    def computed(self, x: Any, turn: Any) -> Any:
+    def computed(self, x: Tensor, turn: Any) -> Tensor:
         x = kernels.added(x, self.attention(self.norm1(x), turn), self.dropout)
         return kernels.added(x, self.mlp(self.norm2(x)), self.dropout)
 
@@ -167,7 +168,7 @@ class Positions(nn.Module):
         self.words = WordTable(model.words, model.width)
         self.places = None if model.is_gated else WordTable(model.sequence, model.width)
 
-    def forward(self, words: Any) -> Any:
+    def forward(self, words: Tensor) -> Tensor:
         x = self.words(words)
         if self.places is None:
             return x

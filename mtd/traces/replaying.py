@@ -20,6 +20,7 @@ from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import program_calls
 from minitorch_dist.sim.report import Report
 from minitorch_dist.sim.runner import run
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.traces.chakra import NodeKind, TraceNode
 from mtd.traces.protobuf import TraceError
 from transports.clock import PICO
@@ -149,5 +150,5 @@ def _begun(node: TraceNode, group: ProcessGroup | None, size: int) -> Any:
     return dist.all_reduce(x, **beside)
 
 
-def _bytes(count: int) -> Any:
+def _bytes(count: int) -> Tensor:
     return torch.empty(count, dtype=torch.uint8)

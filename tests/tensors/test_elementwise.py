@@ -187,13 +187,12 @@ def test_the_users_numpy_keeps_its_warnings() -> None:
         _ = SPECIAL[2:3] / np.float32(0)
 
 
-def test_quiet_equals_the_naive_form_and_leaves_no_trace() -> None:
+def test_quiet_leaves_no_trace() -> None:
     before = np.geterr()
-    for form in (without_warnings.naive, without_warnings.without_warnings):
-        assert form(np.divide, 1.0, 0.0) == np.inf
-        with pytest.raises(ZeroDivisionError):
-            form(lambda: 1 // 0)
-        assert np.geterr() == before
+    assert without_warnings.without_warnings(np.divide, 1.0, 0.0) == np.inf
+    with pytest.raises(ZeroDivisionError):
+        without_warnings.without_warnings(lambda: 1 // 0)
+    assert np.geterr() == before
 
 
 # ------------------------------------------------------------------------------------------- values

@@ -9,14 +9,13 @@ At one node of the graph, in this order:
     collected        `leaf.register_post_accumulate_grad_hook`: called with the leaf
     kept             the same for whoever also cares for gradients that a context of distributed autograd
                      keeps, and not `.grad` (DDP does)
-    after            `node.register_hook`: sees the inputs' and the outputs' gradients
 """
 
 from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ class RemovableHandle:
 class NodeHooks:
     """All hooks of one node; made when the first is registered."""
 
-    __slots__ = ("after", "collected", "kept", "reached", "retained", "tensor")
+    __slots__ = ("collected", "kept", "reached", "retained", "tensor")
 
     def __init__(self) -> None:
         self.reached: Hooks = {}
@@ -66,7 +65,6 @@ class NodeHooks:
         self.retained: dict[int, weakref.ref[TensorBase]] = {}  # by output
         self.collected: Hooks = {}
         self.kept: Hooks = {}
-        self.after: Hooks = {}
 
     def run_tensor_hooks(
         self, grads: list[Array | None], owned: list[bool], device: device_labels.device
@@ -86,18 +84,6 @@ class NodeHooks:
                 present, here = tensor._grad, _wrap(grad.copy(), device)
                 tensor._grad = here if present is None else add(present, here)
         return grads
-
-    def run_after(
-        self, results: Sequence[Array | None], grads: Sequence[Array | None], device: device_labels.device
-    ) -> Sequence[Array | None]:
-        """The gradients of the inputs after the node's post-hooks."""
-        outputs = tuple([_wrap(g, device) for g in grads])
-        for hook in list(self.after.values()):
-            given = tuple([_wrap(r, device) for r in results])
-            replaced = hook(given, outputs)
-            if replaced is not None:
-                results = _replacements(hook, given, replaced, results)
-        return results
 
 
 def hooks_of(node: Node) -> NodeHooks:
@@ -135,23 +121,6 @@ def _wrap(grad: Array | None, device: device_labels.device) -> Any:
     if grad is None:
         return None
     return base.new(TensorBase.plain, np.asanyarray(grad), device)
-
-
-def _replacements(
-    hook: Callable[..., Any],
-    given: tuple[TensorBase | None, ...],
-    replaced: Any,
-    before: Sequence[Array | None],
-) -> list[Array | None]:
-    found = replaced if isinstance(replaced, tuple) else (replaced,)
-    if len(found) != len(given):
-        raise RuntimeError(
-            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(found)}, "
-            f"but expected {len(given)})"
-        )
-    return [
-        None if new is None else checked(hook, old, new).array for old, new in zip(given, found, strict=True)
-    ]
 
 
 def checked(hook: Callable[..., Any], old: TensorBase | None, new: Any) -> TensorBase:

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minitorch_dist.tensors.autograd.nodes import TorchNode
-from minitorch_dist.tensors.autograd.view_notes import MULTI
 from minitorch_dist.tensors.core import base, device_labels, grad_mode, observers
 from minitorch_dist.tensors.core.base import Array, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import KINDS, Gradient, common_device, edge_of, read_now, refresh
-from minitorch_dist.tensors.core.views import note_of
+from minitorch_dist.tensors.core.views import SEVERAL, note_of
 
 
 def record_joint(
@@ -105,7 +104,7 @@ def views_of(
         out._base = base
         out._seen_version = storage.version
         out._output_nr = number
-        out._view_note = MULTI if mode == grad_mode.ON else note_of(mode)
+        out._view_note = SEVERAL if mode == grad_mode.ON else note_of(mode)
         if node is not None:
             out._grad_fn, out._requires_grad = node, True
         if self._inference:

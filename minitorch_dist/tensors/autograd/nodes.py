@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import graph
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.graph import FREED, KINDS, Node
@@ -25,10 +23,6 @@ class TorchNode(Node):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         return tuple((None, 0) if edge is None else edge for edge in self.edges)
-
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """`hook(grad_inputs, grad_outputs)` runs after this node and may replace grad_inputs."""
-        return RemovableHandle(hooks_of(self).after, hook)
 
     # For a checkpoint (see `utils.checkpoint_segment`).
 
@@ -54,9 +48,6 @@ class TorchNode(Node):
     def take_over(self, other: Any) -> None:
         """Take the contents of `other`, which is the same operation run again."""
         self.vjps, self.backward, self.reads = other.vjps, other.backward, other.reads
-
-    def __repr__(self) -> str:
-        return f"<{self.name_} object at {id(self):#x}>"
 
 
 class TorchAccumulateGrad(TorchNode, graph.AccumulateGrad):

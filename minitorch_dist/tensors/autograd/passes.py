@@ -53,7 +53,7 @@ def attend(
     if node.hooks is None:
         results, owns = execute(grads), node.owns
     else:
-        results, owns = run_hooked(node, grads, owned, execute), False
+        results, owns = execute(hooked(node, grads, owned)), False
     if node.device is not device_labels.CPU:
         observers.memory.arrived(results, node.device)
     if not retain_graph:
@@ -89,13 +89,6 @@ def _tell_of_collecting(node: AccumulateGrad, grad: Gradient) -> None:
 # ---------------------------------------------------------------------------------------- hooks
 
 
-def run_hooked(node: Node, grads: list[Gradient], owned: list[bool], execute: Execute) -> Sequence[Gradient]:
-    """Execute a node that has hooks, with those before and after."""
-    grads = hooked(node, grads, owned)
-    results, hooks = execute(grads), node.hooks
-    return hooks.run_after(results, grads, node.device) if hooks and hooks.after else results
-
-
 def hooked(node: Node, grads: list[Gradient], owned: list[bool]) -> list[Gradient]:
     """The gradients of a node after the hooks before it."""
     hooks = node.hooks
@@ -108,7 +101,7 @@ def hooked(node: Node, grads: list[Gradient], owned: list[bool]) -> list[Gradien
 
 def are_handed_gradients(hooks: NodeHooks) -> bool:
     """Whether some of them see gradients, and might keep or replace them."""
-    return bool(hooks.tensor or hooks.retained or hooks.after)
+    return bool(hooks.tensor or hooks.retained)
 
 
 def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> None:
@@ -123,8 +116,6 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
         node.collect(grads[0], owned[0] and not are_handed_gradients(hooks))
         for hook in (*hooks.collected.values(), *hooks.kept.values()):
             hook(leaf)
-        if hooks.after:
-            hooks.run_after((), grads, node.device)
 
 
 # ------------------------------------------------------------------------------- only to `inputs`

@@ -277,10 +277,17 @@ def refresh(view: TensorBase) -> None:
     edge = edge_of(base)
     if edge is not None:
         if view._view_note:
-            raise rare_cases.refusal(view, base)
+            raise refusal(view)
         window, name = view_geometry.window_of(base.array, view.array), "AsStridedBackward0"
         adopt(view, KINDS[name](name, (edge,), view.storage.device, (window.widen,)), 0)
     view._seen_version = version
+
+
+def refusal(view: TensorBase) -> RuntimeError:
+    """The error for a recorded write to a view, or to its base, that gradients could not follow."""
+    return RuntimeError(
+        f"A view of shape {list(view.array.shape)} is being modified inplace, by itself or by its base: {view._view_note}."
+    )
 
 
 def adopt(tensor: TensorBase, node: Node, output: int) -> None:

@@ -7,7 +7,6 @@ misfit     why numpy did not take two operands       tensors.promotion
 attend     a node with hooks, a pass with `inputs`   tensors.autograd.passes
 sum_as     a sum in another type                      tensors.promotion
 retained   a tensor keeps its gradient, and moves    tensors.autograd.hooks
-refusal    why a view must not be written to         tensors.autograd.view_notes
 """
 
 from __future__ import annotations
@@ -42,4 +41,3 @@ attend: Callable[..., tuple[Any, bool]] = _nobody
 sum_as: SumAs = _nobody
 taken_in: Callable[[Any, Any], Any] = _nobody
 retained: Callable[[Any, Any, int], None] = _nobody
-refusal: Callable[[Any, Any], Exception] = _nobody

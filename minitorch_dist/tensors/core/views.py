@@ -12,15 +12,19 @@ its own history from the base when it is next used (`graph.refresh`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Concatenate, ParamSpec
+from typing import Concatenate, Final, ParamSpec
 
-from minitorch_dist.tensors.core import grad_mode, graph, observers, rare_cases
+from minitorch_dist.tensors.core import grad_mode, graph, observers
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, bare, type_name
 from minitorch_dist.tensors.core.graph import KINDS, Edge
 from minitorch_dist.tensors.core.view_geometry import window_of
 
 P = ParamSpec("P")
-NO_GRAD, INFERENCE = "no_grad", "inference_mode"  # why a view must not be written to
+# Why a view must not be written to while operations are recorded.
+NO_GRAD: Final = "it was made in no_grad mode. Do both inside the block, or both outside"
+INFERENCE: Final = "it was made in inference mode. Do both inside the block, or both outside"
+SEVERAL: Final = "it is one of several views that one function has returned. clone() it"
+CUSTOM: Final = "it was made inside a custom Function, whose backward would not know of the write. clone() it"
 
 
 def view_of(self: T, array: Array, name: str, vjp: Callable[[Array], Array], note: str = "") -> T:
@@ -103,7 +107,7 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
     base = self._base
     if base is not None and (recorded or self._requires_grad or base._requires_grad):
         if self._view_note:
-            raise rare_cases.refusal(self, self)
+            raise graph.refusal(self)
         if base._requires_grad and base._grad_fn is None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."

@@ -18,41 +18,29 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 
-
-def naive(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-    """function(*args), silently"""
-    with np.errstate(all="ignore"):
-        return function(*args, **kwargs)
-
-
 with np.errstate(all="ignore"):
     _found = [(v, s) for v, s in copy_context().items() if v.name == "numpy.ufunc.extobj"]
 
+# Without a function of ours in between: from here on silently, until `leave_silence` is given
+# what `enter_silence` returned.
 if _found:
     _variable, _silent = _found[0]
-    _enter, _leave = _variable.set, _variable.reset
-
-    def without_warnings(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        """function(*args), silently"""
-        before = _enter(_silent)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            _leave(before)
-
-    # Without a function of ours in between: from here on silently, until `leave_silence` is given
-    # what `enter_silence` returned.
-    enter_silence: Callable[[], Any] = functools.partial(_enter, _silent)
-    leave_silence: Callable[[Any], None] = _leave
-
+    enter_silence: Callable[[], Any] = functools.partial(_variable.set, _silent)
+    leave_silence: Callable[[Any], Any] = _variable.reset
 else:
-    without_warnings = naive
+    enter_silence = functools.partial(np.seterr, all="ignore")
 
-    def enter_silence() -> Any:
-        return np.seterr(all="ignore")
-
-    def leave_silence(before: Any) -> None:
+    def leave_silence(before: Any) -> Any:
         np.seterr(**before)
+
+
+def without_warnings(function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """function(*args), silently"""
+    before = enter_silence()
+    try:
+        return function(*args, **kwargs)
+    finally:
+        leave_silence(before)
 
 
 def silent(function: Callable[P, R]) -> Callable[P, R]:

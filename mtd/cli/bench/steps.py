@@ -89,7 +89,7 @@ MODELS: Final[dict[str, TimedModel]] = {
 BATCHES: Final = {name: MODELS[name].batch[0] for name in ("mlp", "convnet", "wide")}
 
 
-def ready(t: Any, name: str, how: str = "plain") -> ReadyRow:
+def ready(t: ModuleType, name: str, how: str = "plain") -> ReadyRow:
     """A step of this model."""
     t.manual_seed(0)
     model, shape, target, loss = MODELS[name]

@@ -14,6 +14,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -130,7 +131,7 @@ def _mean_by(algorithm: str | None) -> Callable[[Any, GradBucket], Future[Any]]:
 
 
 @functools.cache
-def script() -> Any:
+def script() -> ModuleType:
     """Lesson 4's train.py."""
     return worlds.module_of(str(lesson.find(4).folder / "train.py"))
 

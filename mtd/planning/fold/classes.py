@@ -23,6 +23,7 @@ from minitorch_dist.distributed.schedules import batched_overtaking
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.sim.fast.payloadless import Rows
 from minitorch_dist.sim.topologies import Rails
+from minitorch_dist.tensors.core.base import Array
 from mtd.planning.fold import acts
 from mtd.planning.fold.rank_number import Table
 from mtd.planning.fold.recording import OperationTrace
@@ -50,7 +51,7 @@ class Places:
         else:
             raise NotAlike(f"messages of several ranks share links on {topology}")
 
-    def kind(self, src: Any, dst: Any) -> Any:
+    def kind(self, src: Any, dst: Any) -> Array:
         """The kind of way between ranks, or between arrays of them."""
         far = self.node[src] != self.node[dst]
         if np.any(far & (self.rail[src] != self.rail[dst])):

@@ -131,7 +131,7 @@ class Recording:
             self.called.add(rank)
             self._changed.notify_all()
 
-    def _entered(self, here: Any) -> None:
+    def _entered(self, here: world.World) -> None:
         if here.rank in self.traces:
             refuse("the program makes a second world")
 

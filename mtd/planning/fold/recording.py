@@ -32,6 +32,7 @@ from minitorch_dist.sim.device import Device
 from minitorch_dist.sim.device_time import ComputeStream, DeviceTime
 from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.tensors import ledger, pools
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.shape_arrays import answers
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from mtd.planning.fold import acts
@@ -132,7 +133,7 @@ class OperationTrace:
 
     # -------------------------------------------------------------------------- who am I
 
-    def agree(self, answers: Any, own: bool) -> None:
+    def agree(self, answers: Array, own: bool) -> None:
         if not self.is_over:
             self.role_table.split(self.rank, answers, own, self.watches)
 
@@ -284,7 +285,7 @@ class OperationTrace:
         return self.works - 1
 
     def send(
-        self, call: PreparedSend, said: Fingerprint, array: Any, output: Any = None, beside: bool = False
+        self, call: PreparedSend, said: Fingerprint, array: Array, output: Any = None, beside: bool = False
     ) -> Work | None:  # fmt: skip
         group = call.group
         work = self._next_work() if beside else None
@@ -294,7 +295,7 @@ class OperationTrace:
         return None if work is None else NotedWork(group.world, output, self, work, "")
 
     def receive(
-        self, call: PreparedReceive, said: Fingerprint, array: Any, output: Any = None,
+        self, call: PreparedReceive, said: Fingerprint, array: Array, output: Any = None,
         arrived: Callable[[], None] | None = None, beside: bool = False,
     ) -> Work | None:  # fmt: skip
         if call.src is None:
@@ -313,7 +314,7 @@ class OperationTrace:
         return None if work is None else NotedWork(group.world, output, self, work, "a receive")
 
     def _message(
-        self, is_send: bool, group: Group, peer: int, tag: int, said: Fingerprint, array: Any,
+        self, is_send: bool, group: Group, peer: int, tag: int, said: Fingerprint, array: Array,
         work: int | None,
     ) -> acts.NotedMessage:  # fmt: skip
         peers = peer.table if isinstance(peer, RankNumber) else None

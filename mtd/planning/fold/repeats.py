@@ -22,6 +22,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.tensors import ledger, pools
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ledger_report import MemoryWatch
+from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning.fold.acts import CollectiveBegun, NotedMessage, WorkAwaited
 from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.roles import CannotFold
@@ -143,7 +144,7 @@ class _Like:
         self.shape, self.dtype, self.device = tuple(tensor.shape), tensor.dtype, tensor.device
         self.requires_grad = tensor.requires_grad
 
-    def made(self, category: str) -> Any:
+    def made(self, category: str) -> Tensor:
         with ledger.category(category):
             return torch.empty(
                 self.shape, dtype=self.dtype, device=self.device, requires_grad=self.requires_grad

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minitorch_dist.tensors.core.base import Array
 from mtd.planning.fold.rank_number import Table
 
 FEW: Final = 4  # a role of so many ranks is run by all of them
@@ -135,6 +136,6 @@ class RoleTable:
         return f"<RoleTable of {len(self.of)} ranks in {len(self.members)} roles>"
 
 
-def uniform(values: Any) -> bool:
+def uniform(values: Array) -> bool:
     """Whether all are equal."""
     return len(values) == 0 or bool((values == values[0]).all())
