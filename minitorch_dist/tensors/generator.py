@@ -102,9 +102,6 @@ class Generator:
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restored, (str(self.device), self._seed, self._blocks))
 
-    def __repr__(self) -> str:
-        return f"<Generator on {self.device}, seed {self._seed}, {self._blocks} blocks drawn>"
-
 
 def _restored(device: str, seed: int, blocks: int) -> Generator:
     made = Generator(device)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors import devices, pools
-from minitorch_dist.tensors.ledger_report import CATEGORIES, LiveArray, MemoryWatch, Snapshot, advice, shares
+from minitorch_dist.tensors.ledger_report import CATEGORIES, LiveArray, MemoryWatch, Snapshot, advice
 from minitorch_dist.tensors.pools import readable
 from minitorch_dist.tensors.storages import root as root
 
@@ -210,14 +210,6 @@ class Ledger:
             f"{readable(self.budget)}, of which {readable(self.budget - now.live)} is free "
             f"({entry.nbytes:,} bytes asked, {now.live:,} of {self.budget:,} in use).\n"
             f"{now}\nLargest:{largest}\n{advice(now, entry.category, entry.nbytes)}"
-        )
-
-    def __repr__(self) -> str:
-        now = self.snapshot()
-        return (
-            f"<Ledger of {self.device}: {readable(now.live)} live in "
-            f"{now.arrays} array{'' if now.arrays == 1 else 's'} "
-            f"({shares(now.by_category)}), peak {readable(now.peak)} of {readable(self.budget)}>"
         )
 
 

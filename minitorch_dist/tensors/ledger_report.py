@@ -45,9 +45,6 @@ class MemoryWatch:
         self.peak = 0
         self.by_category: dict[str, int] = {}
 
-    def __repr__(self) -> str:
-        return f"<Watch: peak {readable(self.peak)}, {shares(self.by_category)}>"
-
 
 def shares(by_category: dict[str, int]) -> str:
     return ", ".join(f"{n} {readable(b)}" for n, b in by_category.items() if b) or "nothing"

@@ -31,9 +31,6 @@ class DevicePool:
         self.count, self.capacity = count, capacity
         self.ledgers: dict[int, Any] = {}  # by index, opened on first use (see `ledger`)
 
-    def __repr__(self) -> str:
-        return f"<Pool of {self.count} simulated devices, {readable(self.capacity)} each>"
-
 
 def parse_bytes(size: int | str) -> int:
     """`80GB`, `1.5 GiB`, `4096`: decimal units unless there is an `i` in them."""

@@ -307,7 +307,7 @@ def test_peaks() -> None:
     del a, c
     mtd.zeros(1000, device="cuda")
     assert (inner.peak, outer.peak) == (600, 1200)  # closed
-    assert repr(inner) == "<Watch: peak 600 B, other 600 B>"
+    assert inner.by_category["other"] == 600
     assert mtd.cuda.max_memory_allocated() == 4000
     mtd.cuda.reset_peak_memory_stats()
     assert mtd.cuda.max_memory_allocated() == mtd.cuda.memory_allocated() == 0
@@ -351,7 +351,6 @@ def test_what_cuda_says() -> None:
     assert mtd.accelerator.memory_allocated() == mtd.accelerator.max_memory_allocated() - 1000
     mtd.accelerator.reset_peak_memory_stats()
     assert mtd.accelerator.memory_stats()["allocated_bytes.all.peak"] == 4000
-    assert repr(ledger.of(0)) == ("<Ledger of cuda:0: 4 KB live in 1 array (other 4 KB), peak 4 KB of 1 MB>")
     del x
 
 
