@@ -68,7 +68,7 @@ class _PipelineSchedule:
         losses: list[Any] | None = None,
         return_outputs: bool = True,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Tensor | None:
         """One batch through the pipeline, forward and (with a loss) backward.
 
         The first rank gives the inputs, the last the target; it gets the outputs, and in `losses`
@@ -93,7 +93,7 @@ class _PipelineSchedule:
         """As `step`, forward only."""
         return self._run(self._batch(args, kwargs, target, return_outputs), losses, False)
 
-    def _run(self, batch: Batch, losses: list[Any] | None, has_backward: bool) -> Any:
+    def _run(self, batch: Batch, losses: list[Any] | None, has_backward: bool) -> Tensor | None:
         for stage in self._stages.values():
             stage.clear_runtime_states()
             stage.has_backward = has_backward

@@ -175,7 +175,7 @@ class PipelineMessages:
         return 1 + ((stage * self.microbatches + chunk) * 3 + way) * MOST + number
 
 
-def _encode(metas: Shapes) -> Any:
+def _encode(metas: Shapes) -> base.Array:
     numbers = [len(metas)]
     for meta in metas:
         numbers += [KINDS.index(meta.dtype), int(meta.requires_grad), len(meta.shape), *meta.shape]

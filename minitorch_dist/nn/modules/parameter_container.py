@@ -11,7 +11,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.tensor import Tensor
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Any) -> Tensor:
     """Tensors become parameters; other values are kept as they are."""
     plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
     return Parameter(value) if plain else value
