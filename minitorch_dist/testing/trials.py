@@ -84,7 +84,7 @@ def wanted_of(case: ReplayCase, given: Array) -> list[Array | None]:
     return [total] * size
 
 
-def unlike(found: Array, wanted: Any, rank: int) -> str:
+def unlike(found: Array, wanted: Array, rank: int) -> str:
     if found.shape != wanted.shape:
         return f"rank {rank} has {list(found.shape)} elements, expected {list(wanted.shape)}"
     at = np.flatnonzero(found != wanted)

@@ -122,7 +122,7 @@ def of(p: TensorBase) -> Tensor | None:
     return p._grad if running is None or running.kept is None else running.kept.get(p)
 
 
-def keep(p: TensorBase, grad: Any) -> None:
+def keep(p: TensorBase, grad: Tensor | None) -> None:
     """Let this be the parameter's gradient; None: it has none."""
     running = outermost()
     if running is None or running.kept is None:

@@ -39,7 +39,7 @@ def _empty(shape: Sequence[int], like: Tensor) -> Tensor:
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, op: Op, group: Any, tensor: Tensor) -> Tensor:
+    def forward(ctx: Any, op: Op, group: ProcessGroup | None, tensor: Tensor) -> Tensor:
         if op not in (SUM, ReduceOp.AVG) and tensor.requires_grad:
             raise RuntimeError(
                 f"all_reduce with {op} has no gradient here: its derivative is not a sum. "

@@ -64,7 +64,7 @@ class _PipelineSchedule:
     def step(
         self,
         *args: Any,
-        target: Any = None,
+        target: Tensor | None = None,
         losses: list[Any] | None = None,
         return_outputs: bool = True,
         **kwargs: Any,
@@ -114,7 +114,9 @@ class _PipelineSchedule:
             losses[:] = [run.losses[number] for number in sorted(run.losses)]
         return merge_chunks(last.output_chunks) if batch.keeps_outputs else None
 
-    def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any, keeps: bool) -> Batch:
+    def _batch(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor | None, keeps: bool
+    ) -> Batch:
         count = self._n_microbatches
         if 0 in self._stages and not args and not kwargs:
             raise ValueError("the first stage is on this rank: step() needs the model's inputs here")
