@@ -97,67 +97,8 @@ INSTEAD: Final = {
 }
 
 
-# The command, the course and the planner stand in a package beside the library. Python asks for the package of a module first.
-MOVED: Final = {
-    "cli": "mtd.cli",
-    "course": "mtd.course",
-    "pictures.bars": "mtd.cli.bars",
-    "pictures.grid": "mtd.grids.grid",
-    "pictures.grid_cells": "mtd.grids.grid_cells",
-    "pictures.grid_letters": "mtd.grids.grid_letters",
-    "pictures.grid_page": "mtd.grids.grid_page",
-    "pictures.grid_svg": "mtd.grids.grid_svg",
-    "pictures.page": "mtd.pages.page",
-    "pictures.player": "mtd.cli.player",
-    "pictures.step_page": "mtd.pages.step_page",
-    "pictures.trace": "mtd.pages.trace",
-    "sim.batched_engine": "minitorch_dist.sim.fast.batched_engine",
-    "sim.caching_allocator": "mtd.planning.caching_allocator",
-    "sim.calibration": "mtd.calibration",
-    "sim.cases": "minitorch_dist.sim.replay_token",
-    "sim.declared": "minitorch_dist.sim.topology_links",
-    "sim.device_calibration": "mtd.device_calibration",
-    "sim.elsewhere": "minitorch_dist.sim.other_processes",
-    "sim.estimates": "mtd.estimates",
-    "sim.fold": "mtd.planning.fold",
-    "sim.forking": "mtd.cli.forking",
-    "sim.hashing": "minitorch_dist.sim.determinism",
-    "sim.identity": "minitorch_dist.sim.failure_identity",
-    "sim.inside": "minitorch_dist.sim.program_calls",
-    "sim.lockstep": "minitorch_dist.sim.fast.lockstep",
-    "sim.matches": "minitorch_dist.sim.arrival_order",
-    "sim.papers": "mtd.papers",
-    "sim.payloadless": "minitorch_dist.sim.fast.payloadless",
-    "sim.planning": "mtd.planning",
-    "sim.plugs": "minitorch_dist.plugs",
-    "sim.timelines": "mtd.timelines",
-    "sim.traces": "mtd.traces",
-    "sim.two_level_bounds": "mtd.two_level_bounds",
-    "sim.vectorised_values": "minitorch_dist.sim.fast.vectorised_values",
-    "sim.whole_files": "mtd.pages.whole_files",
-    "sim.zoo": "mtd.zoo",
-    "testing.contributions": "mtd.grids.contributions",
-    "testing.fill_history": "mtd.grids.fill_history",
-    "testing.labels": "mtd.grids.labels",
-    "testing.likeness": "mtd.cli.comparison",
-}
-
-# Names of ours whose work another one does.
-DONE_BY: Final = {
-    "sim.check_hash_seeds": "minitorch_dist.sim.check_determinism",
-    "sim.come_first": "mtd.cli.forking.come_first",
-    "sim.fork": "mtd.cli.forking.fork",
-    "sim.test": "minitorch_dist.sim.explore",
-    "sim.link_table": "mtd.pages.link_table.link_table",
-}
-
-
 def instead_of(name: str) -> str:
-    """The sentence for a module of torch's, or for one that has moved; "" if there is none."""
-    if name in MOVED:
-        return f"It is `{MOVED[name]}` now."
-    if name in DONE_BY:
-        return f"Take `{DONE_BY[name]}`."
+    """The sentence for a module of torch's; "" if there is none."""
     while name and name not in INSTEAD:
         name = name.rpartition(".")[0]
     words = INSTEAD.get(name, "")
@@ -177,7 +118,7 @@ def gone() -> dict[str, frozenset[str]]:
 
 def words_for(path: str) -> str:
     """The sentence for a name that is not there; "" if torch has no such name, or we never had it."""
-    if path in INSTEAD or path in MOVED or path in DONE_BY:
+    if path in INSTEAD:
         return instead_of(path)
     module, _, name = path.rpartition(".")
     return LEFT if name in gone().get(module, ()) else ""

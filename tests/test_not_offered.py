@@ -52,16 +52,6 @@ def test_objects_tell_of_attributes_that_are_gone_and_may_have_them_of_their_own
     assert layer.set_submodule is layer.share_memory is layer._modules["share_memory"]
 
 
-@pytest.mark.parametrize("name", not_offered.DONE_BY)
-def test_a_name_whose_work_another_one_does_names_it(name: str) -> None:
-    owner, _, gone = name.rpartition(".")
-    instead = not_offered.DONE_BY[name]
-    with pytest.raises(AttributeError, match=rf"no attribute '{gone}'. Take `{re.escape(instead)}`"):
-        getattr(place(owner), gone)
-    module, _, there = instead.rpartition(".")
-    assert hasattr(importlib.import_module(module), there)
-
-
 def test_the_table_has_each_name_once_in_order() -> None:
     modules = list(not_offered.gone())
     assert modules == sorted(modules) and all(not_offered.gone().values())
@@ -121,11 +111,3 @@ def test_sentences_name_what_is_here() -> None:
                 "minitorch_dist",
             ):
                 assert exists(name), sentence
-
-
-@pytest.mark.parametrize(("old", "new"), not_offered.MOVED.items())
-def test_a_module_that_has_moved_says_where_it_is(old: str, new: str) -> None:
-    for name in (old, f"{old}.within"):
-        with pytest.raises(ModuleNotFoundError, match=re.escape(f"It is `{new}` now.")):
-            importlib.import_module(f"minitorch_dist.{name}")
-    importlib.import_module(new)

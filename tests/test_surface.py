@@ -47,8 +47,8 @@ nn.functional.cross_entropy nn.functional.mse_loss nn.functional.linear nn.funct
 nn.functional.scaled_dot_product_attention nn.functional.softmax nn.functional.dropout
 nn.init.kaiming_normal_ nn.init.kaiming_uniform_ nn.init.constant_ nn.init.xavier_uniform_
 nn.init.normal_ nn.init.uniform_ nn.init.zeros_ nn.init.ones_ nn.init.orthogonal_
-nn.utils.clip_grad_norm_ nn.utils.clip_grad_value_ nn.utils.parameters_to_vector
-nn.utils.vector_to_parameters nn.utils.rnn.pad_sequence
+nn.utils.clip_grad_norm_ nn.utils.clip_grad_value_
+nn.utils.rnn.pad_sequence
 optim.SGD optim.Adam optim.AdamW optim.RMSprop optim.Adagrad optim.Optimizer
 optim.lr_scheduler.StepLR optim.lr_scheduler.MultiStepLR optim.lr_scheduler.ExponentialLR
 optim.lr_scheduler.CosineAnnealingLR optim.lr_scheduler.LambdaLR optim.lr_scheduler.LinearLR

@@ -95,6 +95,3 @@ class Board:
         for view in (self.words, self.memory):
             with suppress(BufferError):
                 view.release()
-
-    def __repr__(self) -> str:
-        return f"<Board of {self.size} ranks, {SLOTS} slots of {self.room} bytes each>"

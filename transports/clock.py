@@ -103,9 +103,6 @@ class Deadline:
     def is_over(self) -> bool:
         return self._clock.now() >= self._end
 
-    def __repr__(self) -> str:
-        return f"<Deadline {self.left()} of {self.seconds} s left>"
-
 
 SHORTEST_NAP, LONGEST_NAP = 10e-6, 1e-3  # seconds
 # One of so many waits sleeps at once. Two ranks may have been put on one core, and give it to each other by

@@ -46,13 +46,13 @@ class MqttTransport(WireTransport):
     scheme = "mqtt"
     costs = MessageCosts(800e-6, 150e6)
     usual_delay = 2.0
-    _inbox: Inbox
+    _inbox: Inbox  # these three once it is open
+    _peer_table: PeerTable
+    _broker: launch.BrokerProcess | None
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
-        self._broker: launch.BrokerProcess | None = None
-        self._peer_table: PeerTable | None = None
         self._changed = clock.condition()  # replaced by the exchange's
 
     # -- connecting -------------------------------------------------------------------------
@@ -64,21 +64,20 @@ class MqttTransport(WireTransport):
         )
         run_location.warn_if_in_clear(location.place)
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
-        peer_table = PeerTable(
+        self._inbox = inbox
+        table = self._peer_table = PeerTable(
             self.rank, cards, location.base, window, location.place, self.clock, self._take
         )
-        self._inbox, self._peer_table, self._broker = inbox, peer_table, location.broker
-        self._changed = peer_table.changed
+        self._changed = table.changed
         try:
-            peer_table.connection.start()
-            self._join(peer_table, deadline)
+            table.connection.start()
+            self._join(table, deadline)
         except BaseException:
-            peer_table.connection.close()
+            table.connection.close()
             if location.broker is not None:
                 location.broker.stop()
-            self._peer_table = self._broker = None
             raise
-        self._state = "open"
+        self._broker, self._state = location.broker, "open"
 
     def _join(self, peer_table: PeerTable, deadline: Deadline) -> None:
         """Wait until the broker lets us in and every peer has answered us."""
@@ -150,7 +149,8 @@ class MqttTransport(WireTransport):
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         with self._changed:
-            peer_table = self._opened()
+            self._demand_open()
+        peer_table = self._peer_table
         if dst == self.rank:
             return peer_table.connection.call(self._take_own, header, bytes(view))
         peer = peer_table.peers.get(dst)
@@ -195,22 +195,16 @@ class MqttTransport(WireTransport):
         if peer.lost is not None:
             raise PeerLost(peer.rank, peer.lost.why)
 
-    def _opened(self) -> PeerTable:
-        self._demand_open()
-        assert self._peer_table is not None, "an open transport has its peers"
-        return self._peer_table
-
     # -- closing ----------------------------------------------------------------------------
 
     def close(self) -> None:
         with self._changed:
             was_open, self._state = self._state == "open", "closed"
-            if not was_open or self._peer_table is None:
+            if not was_open:
                 return
-            peer_table = self._peer_table
             self._changed.notify_all()
-            peers = list(peer_table.peers.values())
-        for peer in peers:
+        peer_table = self._peer_table
+        for peer in peer_table.peers.values():
             self._say_goodbye(peer_table, peer)
         self._linger(peer_table)
         with self._changed:

@@ -145,29 +145,18 @@ def determine_local_world_size(nproc_per_node: str) -> int:
     return number
 
 
-# torch's names for what is found out here without them
-KNOWN = {"is_host", "timeout", "read_timeout", "rank", "store_type", "heartbeat_timeout"}
-
-
 def parse_conf(text: str) -> dict[str, str]:
     """`key=value,key=value`."""
     pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
-    for key, _, value in pairs:
-        if not key or not value:
-            raise ValueError(f"--rdzv-conf is <key1>=<value1>,…, but {key + value!r} is no such pair")
-    return {key: value for key, _, value in pairs}
+    conf = {key: value for key, _, value in pairs if value}
+    names = ["is_host", *(each.name for each in fields(Patience))]
+    if len(conf) < len(pairs) or (set(conf) - set(names)):
+        raise ValueError(f"--rdzv-conf does not know {text}; it is KEY=SECONDS,… of {', '.join(names)}")
+    return conf
 
 
 def patience_of(conf: dict[str, str]) -> Patience:
-    names = {each.name for each in fields(Patience)}
-    if unknown := set(conf) - names - KNOWN:
-        raise ValueError(
-            f"--rdzv-conf does not know {', '.join(sorted(unknown))}; it knows {', '.join(sorted(names | KNOWN))}"
-        )
-    found: dict[str, Any] = {name: float(conf[name]) for name in names & set(conf)}
-    if "timeout" in conf:
-        found.setdefault("join_timeout", float(conf["timeout"]))
-    return Patience(**found)
+    return Patience(**{name: float(value) for name, value in conf.items() if name != "is_host"})
 
 
 def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple[StorePlace, str, int]:
@@ -238,12 +227,6 @@ def job_of(args: argparse.Namespace) -> Job:
         shutdown_timeout=grace,
         transport=args.net,
     )
-
-
-@record
-def run(args: argparse.Namespace) -> None:
-    """Start the job that a command line describes, and return when it has succeeded."""
-    start(job_of(args))
 
 
 def start(job: Job) -> None:

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from minitorch_dist import not_offered
-from minitorch_dist.nn import attention as attention, functional as functional, init as init, utils as utils
+from minitorch_dist.nn import functional as functional, init as init, utils as utils
 from minitorch_dist.nn.modules.activation import (
     ELU as ELU,
     GELU as GELU,
@@ -32,9 +32,8 @@ from minitorch_dist.nn.modules.conv import (
     Conv2d as Conv2d,
     ConvTranspose2d as ConvTranspose2d,
 )
-from minitorch_dist.nn.modules.distance import CosineSimilarity as CosineSimilarity
 from minitorch_dist.nn.modules.dropout import Dropout as Dropout, Dropout2d as Dropout2d
-from minitorch_dist.nn.modules.flatten import Flatten as Flatten, Unflatten as Unflatten
+from minitorch_dist.nn.modules.flatten import Flatten as Flatten
 from minitorch_dist.nn.modules.linear import Identity as Identity, Linear as Linear
 from minitorch_dist.nn.modules.loss import (
     BCELoss as BCELoss,

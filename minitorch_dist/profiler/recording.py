@@ -52,8 +52,8 @@ class CallRecorder:
         token = _current.set(self)
         stack = ExitStack()
         stack.callback(_current.reset, token)
-        observers.stand_around(self._around, True)
-        stack.callback(observers.stand_around, self._around, False)
+        observers.watch("around", self._around, True)
+        stack.callback(observers.watch, "around", self._around, False)
         for attach, hook in (
             (optimizer.register_optimizer_step_pre_hook, self._before_step),
             (optimizer.register_optimizer_step_post_hook, self._after_step),

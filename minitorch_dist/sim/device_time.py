@@ -22,6 +22,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -206,8 +207,8 @@ class DeviceTime:
     def attached(self) -> Iterator[None]:
         """Operations take time inside."""
         listeners: list[tuple[Callable[[Any, bool], None], Any]] = [
-            (observers.watch_operations, self.operated),
-            (observers.stand_around, self.around),
+            (partial(observers.watch, "operations"), self.operated),
+            (partial(observers.watch, "around"), self.around),
             (flops.counters.listen_everywhere, self.multiplied),
             (observers.copies.listen_everywhere, self.copied),
         ]

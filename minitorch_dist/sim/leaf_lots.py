@@ -31,13 +31,13 @@ def lots_are_drawn() -> Iterator[None]:
     global _blocks
     with _entering:
         _blocks += 1
-        observers.watch_passes(_draw_lots, True)
+        observers.watch("passes", _draw_lots, True)
     try:
         yield
     finally:
         with _entering:
             _blocks -= 1
-            observers.watch_passes(_draw_lots, _blocks > 0)
+            observers.watch("passes", _draw_lots, _blocks > 0)
 
 
 def _draw_lots(tasks: Mapping[Node, NodeTask]) -> None:

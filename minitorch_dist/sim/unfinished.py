@@ -114,11 +114,11 @@ class LookingOn(RunPart):
     @contextmanager
     def around_run(self) -> Iterator[None]:
         hook = register_optimizer_step_pre_hook(_stepping)
-        observers.watch_operations(_operated, True)
+        observers.watch("operations", _operated, True)
         try:
             yield
         finally:
-            observers.watch_operations(_operated, False)
+            observers.watch("operations", _operated, False)
             hook.remove()
 
 

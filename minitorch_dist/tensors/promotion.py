@@ -145,24 +145,11 @@ def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
         np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
         return broadcast_error(x.shape, y.shape)
-    name = getattr(function, "__name__", "")
-    return not_implemented(f"{_KERNELS.get(name, name)}_cpu", x)
-
-
-_KERNELS = {"floor_divide": "div_floor"}  # where torch's name is not numpy's
+    return not_implemented(getattr(function, "__name__", ""), x)
 
 
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
-    """torch's sentence for shapes that do not fit."""
-    for back in range(1, min(len(a), len(b)) + 1):
-        x, y = a[-back], b[-back]
-        if x != y and 1 not in (x, y):
-            axis = max(len(a), len(b)) - back
-            return RuntimeError(
-                f"The size of tensor a ({x}) must match the size of tensor b ({y}) at "
-                f"non-singleton dimension {axis}"
-            )
-    raise AssertionError(f"shapes {a} and {b} do broadcast")
+    return RuntimeError(f"tensors of the shapes {list(a)} and {list(b)} cannot be broadcast together")
 
 
 def on_result_device(input: T, other: TensorBase) -> T:

@@ -86,6 +86,3 @@ class UntypedStorage:
         if self.device is devices.META:
             return 0
         return int(root(self.storage.array).ctypes.data)
-
-    def __repr__(self) -> str:
-        return f"<Storage {self.nbytes()} bytes on {self.device}, version {self.storage.version}>"

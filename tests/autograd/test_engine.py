@@ -304,13 +304,6 @@ def test_equal_leaves_leave_the_queue_in_torchs_order() -> None:
     assert [tasks.index(heappop(heap)) for _ in tasks] == [0, 2, 1, 3]
 
 
-def test_a_task_says_what_it_waits_for() -> None:
-    task = NodeTask(Node("MulBackward0", ()))
-    task.awaits = 3
-    assert not task.arrive(0, np.ones(2), owned=False)
-    assert repr(task) == "<Task MulBackward0: 1 of 1 gradients, awaits 2 edges>"
-
-
 def test_a_gradient_of_a_gradient_is_refused_with_a_way_to_have_it() -> None:
     x = mtd.ones(2, requires_grad=True)
     for ask in (

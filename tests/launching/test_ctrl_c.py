@@ -82,35 +82,6 @@ def test_the_agent_says_one_line(instant: str, tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1 and "got signal: SIGINT" in done.stderr
 
 
-NUMPY = """
-import os, signal
-try:
-    os.kill(os.getpid(), signal.SIGINT)
-    os.getpid()
-except KeyboardInterrupt:
-    raise ImportError("numpy._core.umath failed to import") from None  # as numpy's C code does
-"""
-IMPORTING = """
-import signal
-assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # as asyncio expects it
-import numpy
-print("it goes on")
-"""
-
-
-@pytest.mark.slow
-def test_a_worker_that_imports_numpy_hears_it_afterwards(tmp_path: Path) -> None:
-    (tmp_path / "numpy.py").write_text(NUMPY)
-    program = tmp_path / "program.py"
-    program.write_text(IMPORTING)
-    words = [sys.executable, "-m", "minitorch_dist.distributed.run", "--standalone", str(program)]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    assert done.returncode != 0 and "ImportError" not in said and "goes on" not in said
-    assert "KeyboardInterrupt" in said  # in the agent's report of the worker that failed
-
-
 def test_who_starts_them_hears_it_when_all_are_started() -> None:
     steps = []
     with pytest.raises(KeyboardInterrupt):

@@ -153,8 +153,7 @@ def test_who_comes_second_reads_what_was_written() -> None:
     two.apply(lambda state: states.join(state, JobNode("b")))
     assert two.state.ids() == ("a", "b") == one.update().ids()
     assert JobLog(store, "c", JobState(JobRules(1, 1))).state == two.state
-    assert repr(one).startswith("<JobLog of")
-    assert "2 entries" not in repr(two) and "working" in repr(two)
+    assert two.state.phase == states.WORKING
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ SHAPES: dict[str, tuple[Make, Any]] = {
     "Identity": (lambda nn: nn.Identity(3, x=4), draw(2, 3)),
     "Flatten": (lambda nn: nn.Flatten(), draw(2, 3, 4)),
     "Flatten dims": (lambda nn: nn.Flatten(0, 1), draw(2, 3, 4)),
-    "Unflatten": (lambda nn: nn.Unflatten(1, (2, -1)), draw(2, 6)),
 }
 
 LINEAR: dict[str, tuple[Make, Any]] = {
@@ -118,17 +117,9 @@ PICTURES: dict[str, tuple[Make, Any]] = {
 }
 
 
-DISTANCE: dict[str, tuple[Make, Any]] = {
-    "CosineSimilarity": (lambda nn: nn.CosineSimilarity(), (draw(4, 3), draw(4, 3, seed=1))),
-    "CosineSimilarity dim": (
-        lambda nn: nn.CosineSimilarity(0, 0.1),
-        (draw(4, 3), draw(4, 3, seed=1)),
-    ),
-}
-
 EVERY = [
     (table, name)
-    for table in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, TABLES, PICTURES, DISTANCE)
+    for table in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, TABLES, PICTURES)
     for name in table
 ]
 
@@ -141,8 +132,6 @@ def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> No
 
 
 WRONG: dict[str, Callable[[Any, Any], Any]] = {
-    "Unflatten size": lambda t, nn: nn.Unflatten(1, 3),
-    "Unflatten element": lambda t, nn: nn.Unflatten(1, (1, "a")),
     "GroupNorm": lambda t, nn: nn.GroupNorm(2, 3),
 }
 

@@ -31,10 +31,6 @@ SCHEDULES: dict[str, Make] = {
     "LambdaLR-each": lambda s, o: s.LambdaLR(o, [lambda t: 1 / (t + 1), lambda t: math.cos(t)]),
     "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 100, eta_min=0.001),
     "CosineAnnealingLR-waves": lambda s, o: s.CosineAnnealingLR(o, T_max=9),
-    "SequentialLR": lambda s, o: s.SequentialLR(
-        o, [s.LinearLR(o, 0.1, total_iters=10), s.CosineAnnealingLR(o, 50), s.ExponentialLR(o, 0.9)],
-        milestones=[10, 60],
-    ),
     "chained-by-hand": lambda s, o: Several(s.CosineAnnealingLR(o, 40), s.MultiStepLR(o, [15, 70])),
 }  # fmt: skip
 
@@ -218,7 +214,6 @@ BAD: list[Any] = [
     lambda s, o: s.LinearLR(o, 0.0),
     lambda s, o: s.LinearLR(o, 0.5, 1.5),
     lambda s, o: s.LambdaLR(o, [math.cos]),
-    lambda s, o: s.SequentialLR(o, [s.StepLR(o, 1)], [3]),
     lambda s, o: s.ReduceLROnPlateau(o, factor=1.0),
     lambda s, o: s.ReduceLROnPlateau(o, mode="x"),
     lambda s, o: s.ReduceLROnPlateau(o, threshold_mode="x"),
@@ -233,13 +228,6 @@ def test_bad_options(make: Make) -> None:
         make(torch.optim.lr_scheduler, optimizer(torch))
     with pytest.raises(type(error.value), match=re.escape(str(error.value)) or None):
         make(optim.lr_scheduler, optimizer(optim))
-
-
-def test_another_optimizers_schedule_is_refused() -> None:
-    for side, s in (torch, torch.optim.lr_scheduler), (optim, optim.lr_scheduler):
-        a, b = optimizer(side), optimizer(side)
-        with pytest.raises(ValueError, match="expects all schedulers to belong to the same"):
-            s.SequentialLR(a, [s.StepLR(b, 1)], [])
 
 
 @pytest.mark.parametrize("side", [torch, optim], ids=["torch", "here"])

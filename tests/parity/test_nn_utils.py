@@ -88,26 +88,3 @@ def sequences(rng: Any, *lengths: int) -> list[Any]:
 def test_pad_sequence(batch_first: bool, side: str) -> None:
     found = sequences(np.random.default_rng(0), 2, 4, 0, 3)
     same(lambda t, *xs: t.nn.utils.rnn.pad_sequence(list(xs), batch_first, -1.5, side), *found)
-
-
-# --------------------------------------------------------------------------------- parameters as vector
-
-
-def test_parameters_to_vector_and_back() -> None:
-    def program(t: Any) -> Any:
-        u = t.nn.utils
-        m = t.nn.Linear(3, 2)
-        t.nn.init.constant_(m.weight, 2.0)
-        t.nn.init.constant_(m.bias, 1.0)
-        vector = u.parameters_to_vector(m.parameters())
-        (vector * t.arange(8.0)).sum().backward()
-        new, weight = t.arange(8.0) * 10, m.weight
-        u.vector_to_parameters(new, m.parameters())
-        new[0] = -1.0
-        return [
-            vector, m.weight.grad, m.bias.grad, m.weight, m.bias, m.weight is weight,
-            caught(lambda: u.vector_to_parameters([1.0], m.parameters())),
-            caught(lambda: u.vector_to_parameters(t.zeros(3), m.parameters()))[0],
-        ]  # fmt: skip
-
-    agree(program)

@@ -150,7 +150,7 @@ def test_a_reference_to_an_object_of_ones_own(transport: str) -> None:
 
 
 def test_before_init() -> None:
-    with pytest.raises(RuntimeError, match="Current RPC agent is not set"):
+    with pytest.raises(RuntimeError, match="RPC has not been initialized"):
         rpc.RRef(1)
     with pytest.raises(RuntimeError, match="RPC has not been initialized"):
         rpc.remote("w1", add, (1, 2))
@@ -293,8 +293,6 @@ def test_operators_of_a_remote_object(transport: str) -> None:
         assert thing.rpc_sync().__getitem__("a") == 3
         assert thing.rpc_async().__len__().wait() == 1
         assert not thing.remote().__contains__("b").to_here()
-        with pytest.raises(AttributeError):
-            thing.rpc_sync().__deepcopy__  # noqa: B018 - asked for by libraries that look
 
     run(program, 2, transport)
 

@@ -303,7 +303,7 @@ def test_the_wrong_key(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def attack(transport: Transport) -> None:
     """Somebody with the broker's password, but without the job's key."""
-    assert isinstance(transport, MqttTransport) and transport._peer_table is not None
+    assert isinstance(transport, MqttTransport)
     place = transport._peer_table.connection.address
     known = Broker.__new__(Broker)
     known.port, (known.username, known.password) = place.port, credentials()

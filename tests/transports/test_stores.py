@@ -149,7 +149,7 @@ def together(*functions: Any) -> list[Any]:
 
 
 def test_who_waits_is_woken(store: Store) -> None:
-    waiting = [store.clone() for _ in range(4)]
+    waiting = [store for _ in range(4)]
     got = together(
         *(lambda s=s: s.get("late") for s in waiting[:2]),
         lambda: waiting[2].wait(["late", "later"]),
@@ -160,7 +160,7 @@ def test_who_waits_is_woken(store: Store) -> None:
 
 
 def test_counting_and_popping_are_atomic(store: Store) -> None:
-    handles = [store.clone() for _ in range(4)]
+    handles = [store for _ in range(4)]
     together(*(lambda s=s: [s.add("n", 1) for _ in range(50)] for s in handles))
     assert store.get("n") == b"200"
     for value in range(40):
@@ -173,7 +173,7 @@ def test_counting_and_popping_are_atomic(store: Store) -> None:
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
 def test_the_barrier_serves_again_and_again(store: Store, world_size: int) -> None:
-    handles = [store.clone() for _ in range(world_size)]
+    handles = [store for _ in range(world_size)]
 
     def rounds(handle: Store) -> list[int]:
         seen = []

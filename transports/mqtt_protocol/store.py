@@ -10,7 +10,6 @@ jobs when they greet. Retained messages alone would be no store: they cannot add
 
 from __future__ import annotations
 
-import copy
 import os
 import weakref
 from collections.abc import Sequence
@@ -62,7 +61,7 @@ class MQTTStore(Store):
             else MqttStoreClient(place, name, mark, clock, mine)
         )
         self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
-        self._finalizer = weakref.finalize(self, _release, self._end)
+        self._finalizer = weakref.finalize(self, self._end.close)
 
     def command(
         self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
@@ -76,22 +75,6 @@ class MQTTStore(Store):
         """The random number by which this end is known."""
         return self._end.mark
 
-    def clone(self) -> MQTTStore:
-        """Another handle to the same connection, which any number of threads may use."""
-        with self._end.changed:
-            self._end.users += 1
-        other = copy.copy(self)
-        other._finalizer = weakref.finalize(other, _release, self._end)
-        return other
-
     def close(self) -> None:
         """Leave; when rank 0 does, the others' next commands say so."""
         self._finalizer()
-
-
-def _release(end: MqttStoreServer | MqttStoreClient) -> None:
-    with end.changed:
-        end.users -= 1
-        is_last = end.users == 0
-    if is_last:
-        end.close()

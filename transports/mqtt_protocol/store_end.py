@@ -53,7 +53,6 @@ class MqttStoreEnd(BrokerWatch):
     def __init__(self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None) -> None:
         super().__init__(address, clock)
         self.name, self.mark = name, mark
-        self.users = 1
         self._topics = Topics(name, of)
         self._problem: DistNetworkError | None = None  # why it cannot go on
 

@@ -127,9 +127,6 @@ class FileStore(Store):
         came = f"{self._log.joined} users of {self._path} have come so far. "
         return came + ADVICE
 
-    def clone(self) -> FileStore:
-        return FileStore(self._path, self._world_size, self._seconds, self._clock, self._job)
-
     def close(self) -> None:
         """Leave; the last one deletes the file."""
         with self._guard:

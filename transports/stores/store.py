@@ -145,10 +145,6 @@ class Store(ABC):
     def set_timeout(self, timeout: float | timedelta) -> None:
         self._seconds = seconds(timeout)
 
-    def clone(self) -> Store:
-        """Another handle to the same contents, for another thread."""
-        return self
-
     def close(self) -> None:  # noqa: B027 - most kinds hold nothing
         """Give back what this handle holds (sockets, files, threads)."""
 
@@ -264,9 +260,6 @@ class PrefixStore(Store):
     @property
     def underlying_store(self) -> Store:
         return self._store
-
-    def clone(self) -> Store:
-        return PrefixStore(self.prefix, self._store.clone())
 
 
 ADVICE = (

@@ -185,18 +185,14 @@ class TCPStore(Store):
                 raise DistStoreError(f"the store at {endpoints.shown(self.host, self.port)} was closed")
             if self._lost is None and self._idle:
                 return self._idle.pop()
-        self._demand_master()
+        if self._lost is not None:  # another master at that place would have none of its values
+            raise DistNetworkError(str(self._lost)) from self._lost
         try:  # all connections are in use by other threads; and it was there, so a refusal is its end
             deadline = self._clock.deadline(min(REACH, self._seconds))
             return dial_once(*self._there, deadline, self._job)
         except OSError as error:
             self._lost = self._gone(operation, error, REACH)
             raise self._lost from error
-
-    def _demand_master(self) -> None:
-        """The first cause again, if it was lost. Another one at that place would have none of its values."""
-        if self._lost is not None:
-            raise DistNetworkError(str(self._lost)) from self._lost
 
     def _gone(self, operation: str, error: Exception, limit: float = GRACE) -> DistNetworkError:
         where = endpoints.shown(self.host, self.port)
@@ -211,13 +207,6 @@ class TCPStore(Store):
             f"the store at {where} is gone ({error}): the master's process has ended, or closed "
             "it. Look at the first error of rank 0"
         )
-
-    def clone(self) -> TCPStore:
-        self._demand_master()
-        return TCPStore(
-            self.host, self.port, timeout=self._seconds, wait_for_workers=False, clock=self._clock,
-            of=self._job,
-        )  # fmt: skip
 
     def close(self) -> None:
         """Leave; the master's server ends, and a client that still asks it is told so."""

@@ -27,7 +27,7 @@ from transports.clock import Clock, picoseconds
 from transports.virtual.condition import VirtualCondition
 from transports.virtual.inboxes import Waiting
 from transports.virtual.scheduler import Scheduler
-from transports.virtual.sim_thread import OsSimThread, SimThread, Stopped
+from transports.virtual.sim_thread import SimThread, Stopped
 
 ENGINE = "threads"  # what simulated threads are where nothing is said
 SPINS = 16  # fruitless polls at one instant before polling counts as waiting
@@ -183,16 +183,13 @@ class VirtualClock(Scheduler, Clock):
                 lambda: Waiting((), f"the end of {sim_thread.name!r}"),
             )
 
-    def __repr__(self) -> str:
-        return f"<VirtualClock, {len(self._sim_threads)} simulated threads, {self._event_queue!r}>"
-
 
 def maker(
     engine: str, live: Callable[[SimThread], None], join: Callable[[SimThread, float | None], None]
 ) -> Callable[..., SimThread]:
     """The class of the simulated threads of one clock, which all share these two functions of it."""
     if engine == "threads":
-        return partial(OsSimThread, live, join)
+        return partial(SimThread, live, join)
     if engine != "greenlet":
         raise ValueError(f"a clock's engine is 'threads' or 'greenlet', not {engine!r}")
     if not has_greenlets():

@@ -184,6 +184,3 @@ class EventQueue:
         """Whether all that is left is that endless waits end."""
         waiting = (s for _, _, s in self._timers if s.is_parked and s.deadline is not None)
         return all(sim_thread.is_endless for sim_thread in waiting)
-
-    def __repr__(self) -> str:
-        return f"<EventQueue at {self.now} ps, {sum(map(len, self._events.values()))} events to come>"

@@ -376,10 +376,6 @@ class Medium:
         self._records.clear()
         return self._digest.hexdigest()
 
-    def __repr__(self) -> str:
-        sent = sum(self.count(rank).messages_sent for rank in [*self.counters])
-        return f"<Medium of {len(self.counters)} ranks, {sent} messages, {self.network.topology!r}>"
-
 
 _RECORD = struct.Struct("<qqqqq")
 MOST_WAYS = 1 << 18  # that are kept: 100,000 ranks in a tree would have millions
@@ -392,7 +388,7 @@ _sender = attrgetter("src.rank")  # of a message
 def attach(clock: VirtualClock, network: Network) -> Medium:
     """Let this network run under that clock."""
     if clock.medium is not None:
-        raise ValueError(f"{clock!r} has its network already: {clock.medium!r}")
+        raise ValueError(f"this clock has its network already: {clock.medium.network}")
     medium = clock.medium = Medium(clock, network)
     return medium
 
@@ -403,5 +399,5 @@ def medium_of(clock: VirtualClock, address: str) -> Medium:
     if medium is None:
         return attach(clock, Network.parse(address))
     if "?" in address and Network.parse(address) != medium.network:
-        raise ValueError(f"{address!r} does not describe the network of this clock, {medium!r}")
+        raise ValueError(f"{address!r} does not describe the network of this clock, {medium.network}")
     return medium

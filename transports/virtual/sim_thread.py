@@ -18,7 +18,6 @@ from __future__ import annotations
 import ctypes
 import threading
 from _thread import allocate_lock, get_ident
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
@@ -36,11 +35,11 @@ class Stopped(BaseException):
     """Unwinds a simulated thread whose rank is over, or whose simulation was interrupted."""
 
 
-class SimThread(ABC):
+class SimThread:
     """Belongs to a rank; the result of `clock.start`. The clock sets its state."""
 
     __slots__ = (
-        "__weakref__", "_join", "_live", "about", "deadline", "ended", "endings", "error",
+        "__weakref__", "_baton", "_ident", "_join", "_live", "_thread", "about", "deadline", "ended", "endings", "error",
         "function", "helpers", "is_begun", "is_endless", "is_over", "is_parked", "is_stopped",
         "joiners", "main", "name", "rank", "slept", "spins", "spun_at", "timer", "waited",
         "was_woken", "why",
@@ -66,6 +65,9 @@ class SimThread(ABC):
         self.endings: list[Callable[[], None]] = []
         self.ended = self.waited = self.slept = 0  # picoseconds
         self.spun_at, self.spins = -1, 0
+        self._baton = allocate_lock()  # on which it sleeps while others run
+        self._thread: threading.Thread | None = None  # made when it runs for the first time
+        self._ident: int | None = None
 
     # --------------------------------------------------------------------------- for its owner
 
@@ -89,59 +91,16 @@ class SimThread(ABC):
             what = type(error), error, error.__traceback__, threading.current_thread()
             threading.excepthook(threading.ExceptHookArgs(what))
 
-    @abstractmethod
     def prepare(self) -> bool:
         """See to it that it can be given the baton; False if the system has no room for it."""
-
-    @abstractmethod
-    def resume(self) -> None:
-        """Give it the baton. The caller pauses, or ends, at once."""
-
-    @abstractmethod
-    def hand_over(self, to: SimThread) -> None:
-        """Called by this simulated thread: give `to` the baton, and return when it comes back."""
-
-    @abstractmethod
-    def is_here(self) -> bool:
-        """Whether the caller is this simulated thread."""
-
-    def interrupt(self) -> None:
-        """Stop it wherever it is, even in a computation without end: as soon as it runs Python."""
-        if (ident := self.ident()) is not None:
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(Stopped))
-
-    @abstractmethod
-    def see_off(self) -> None:
-        """Return when nothing of it is left."""
-
-    @abstractmethod
-    def ident(self) -> int | None:
-        """The system's thread in which it runs, once it does."""
-
-    @abstractmethod
-    def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
-        """Where it stands; `of_threads` is `sys._current_frames()`."""
-
-
-class OsSimThread(SimThread):
-    """A thread, which sleeps on a lock of its own while others run."""
-
-    __slots__ = ("_baton", "_ident", "_thread")
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._baton = allocate_lock()
-        self._baton.acquire()
-        self._thread: threading.Thread | None = None  # made when it runs for the first time
-        self._ident: int | None = None
-
-    def prepare(self) -> bool:
         if self._thread is None:
+            self._baton.acquire()
             thread = threading.Thread(target=self._begin, name=self.name, daemon=True)
             before = threading.stack_size(STACK)
             try:
                 thread.start()
             except RuntimeError:
+                self._baton.release()
                 return False
             finally:
                 threading.stack_size(before)
@@ -154,21 +113,32 @@ class OsSimThread(SimThread):
         self._live(self)
 
     def resume(self) -> None:
+        """Give it the baton. The caller pauses, or ends, at once."""
         self._baton.release()
 
     def hand_over(self, to: SimThread) -> None:
+        """Called by this simulated thread: give `to` the baton, and return when it comes back."""
         to.resume()
         self._baton.acquire()
 
     def is_here(self) -> bool:
+        """Whether the caller is this simulated thread."""
         return get_ident() == self._ident
 
+    def interrupt(self) -> None:
+        """Stop it wherever it is, even in a computation without end: as soon as it runs Python."""
+        if (ident := self.ident()) is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(Stopped))
+
     def see_off(self) -> None:
+        """Return when nothing of it is left."""
         if self._thread is not None:
             self._thread.join()
 
     def ident(self) -> int | None:
+        """The system's thread in which it runs, once it does."""
         return self._ident
 
     def frame(self, of_threads: Mapping[int, FrameType]) -> FrameType | None:
+        """Where it stands; `of_threads` is `sys._current_frames()`."""
         return None if self._ident is None else of_threads.get(self._ident)

@@ -31,41 +31,26 @@ from typing import Any, Final, NamedTuple, Protocol
 from transports.quantities import byte_time, span
 
 
+@dataclass(frozen=True)
 class Link:
     """How long a message holds its ports, and how long it is on the wire between them."""
 
-    __slots__ = ("_below", "_per_byte", "latency", "wire")
+    latency: int
+    per_byte: Fraction
+    wire: int = 0
 
-    def __init__(self, latency: int, per_byte: int | Fraction, wire: int = 0) -> None:
-        if latency < 0 or per_byte < 0 or wire < 0:
-            raise ValueError(f"a link takes no negative time: {latency}, {per_byte}, {wire}")
-        fraction = Fraction(per_byte)
-        self._per_byte, self._below = fraction.numerator, fraction.denominator
-        self.latency, self.wire = latency, wire
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "per_byte", Fraction(self.per_byte))  # from whole numbers, too
+        if self.latency < 0 or self.per_byte < 0 or self.wire < 0:
+            raise ValueError(f"a link takes no negative time: {self.latency}, {self.per_byte}, {self.wire}")
 
     def hold(self, nbytes: int) -> int:
         """Picoseconds for which a message holds each port: α + βm, rounded up."""
-        return self.latency - (-nbytes * self._per_byte // self._below)
+        return self.latency - (-nbytes * self.per_byte.numerator // self.per_byte.denominator)
 
     def time(self, nbytes: int) -> int:
         """Picoseconds that a message takes when nothing is in its way."""
         return self.hold(nbytes) + self.wire
-
-    @property
-    def per_byte(self) -> Fraction:
-        return Fraction(self._per_byte, self._below)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Link) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[int, int, int, int]:
-        return self.latency, self._per_byte, self._below, self.wire
-
-    def __repr__(self) -> str:
-        return f"Link(latency={self.latency}, per_byte={self.per_byte}, wire={self.wire})"
 
 
 def link(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) -> Link:
@@ -89,7 +74,7 @@ def link(latency: str | int, rate: str | int | Fraction, wire: str | int = 0) ->
 Port = Any  # any name of a port: messages that name the same one wait for each other
 
 
-FREE = Link(0, 0)  # that takes no time: of ranks whose own ports are among the stations
+FREE = Link(0, Fraction(0))  # that takes no time: of ranks whose own ports are among the stations
 
 
 class Station(NamedTuple):

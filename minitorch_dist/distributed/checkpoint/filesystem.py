@@ -21,9 +21,6 @@ class FileSystemReader:
     def __init__(self, path: Path_, **_: Any) -> None:
         self.path = Path(path)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self.path}>"
-
 
 class FileSystemWriter(FileSystemReader):
     """Saves into the folder `path`. With `overwrite=False` it refuses a folder that has a checkpoint."""

@@ -1,9 +1,9 @@
 """One worker's agent: its caller, its server and its threads are put together here.
 
-caller          our calls: write ─► send ────────► arrived ─► next_job ─► server   run, answer
-                wait ◄── read ◄── next_job ◄── arrived ◄──────────────────────┘
-worker pool     decides which thread does it: a thread that waits for an answer drives the transport,
-                and a function runs in the thread that received its request.
+    caller          our calls: write ─► send ────────► arrived ─► next_job ─► server   run, answer
+                    wait ◄── read ◄── next_job ◄── arrived ◄──────────────────────┘
+    worker pool     decides which thread does it: a thread that waits for an answer drives the transport,
+                    and a function runs in the thread that received its request.
 
 The deadline thread (in `pool`) wakes when something is due, and when a function runs for long in the driver's thread.
 """
@@ -108,10 +108,6 @@ class RpcAgent(RpcWorker):
 
 
 NOT_INITIALIZED: Final = "RPC has not been initialized. Call torch.distributed.rpc.init_rpc first."
-
-
-def is_here() -> bool:
-    return world.place().rpc_agent is not None
 
 
 def current() -> RpcAgent:

@@ -43,7 +43,7 @@ from minitorch_dist.distributed.rpc.message import (
 from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker, is_ours
 from minitorch_dist.futures import Future
-from transports.clock import PICO, Deadline
+from transports.clock import PICO
 from transports.errors import PeerLost, TransportClosed
 
 T = TypeVar("T")
@@ -83,11 +83,13 @@ class RpcFuture(Future[T]):
             if pool.is_deep:
                 pool.wake_driver()
 
-    def settle(self, deadline: Deadline) -> None:
-        """Wait so long while other threads drive, and raise nothing."""
+    def settle(self, seconds: float | None) -> bool:
+        """Wait so long while other threads drive, and raise nothing. Whether it is done."""
+        deadline = self._pool.worker.clock.deadline(seconds)
         with self._changed:
             while not (self.done() or deadline.is_over()):
                 self._changed.wait(deadline.left())
+        return self.done()
 
     def _announce(self) -> None:
         if self.waiting and self.waiting != [get_ident()]:
@@ -169,9 +171,6 @@ class PendingCall:
         at = f", called at {self.site}" if self.site else ""
         return f"{functions.name_of(self.doing)} on {self.to.name!r}{at}"
 
-    def __repr__(self) -> str:
-        return f"<Call {self.id}: {self}>"
-
 
 class Caller:
     """Makes the calls of one worker, and ends them."""
@@ -203,7 +202,7 @@ class Caller:
             worker.release_dropped_refs()
         self._pool.visits += not is_ours.get()
         call.site = callsite() if site is None else site
-        writer.value(None if context is None else autograd().pack(writer, to.id, context))
+        writer.value(None if context is None else autograd[0].pack(writer, to.id, context))
         with self._lock:
             self.issued[to.id] += 1
         return self._send(call, writer.parts())
@@ -272,7 +271,7 @@ class Caller:
         try:
             value, load = reader.value(), reader.value()
             if load is not None:
-                autograd().back(load, reader, message.src)
+                autograd[0].back(load, reader, message.src)
         except Exception as error:
             error.add_note(f"(while reading the answer to {call})")
             call.finish(error=error)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from minitorch_dist.distributed import backends, bootstrap, rendezvous, slow_start, world
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.rpc.agent import RpcAgent, is_here
+from minitorch_dist.distributed.rpc.agent import RpcAgent
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable, check_name
 from minitorch_dist.distributed.rpc.options import BackendType, TensorPipeRpcBackendOptions
 from minitorch_dist.distributed.rpc.shutdown import leave_behind
@@ -56,7 +56,7 @@ def init_rpc(
     options = rpc_backend_options or TensorPipeRpcBackendOptions()
     if not isinstance(options, TensorPipeRpcBackendOptions):
         raise TypeError(f"`rpc_backend_options` must be a TensorPipeRpcBackendOptions, got {options!r}")
-    if is_here():
+    if world.place().rpc_agent is not None:
         raise RuntimeError("RPC is already initialized")
     for open_floor in world.before_rpc:
         open_floor()

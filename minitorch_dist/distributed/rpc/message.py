@@ -106,7 +106,7 @@ class RpcReader(Reader):
 #     callee    load = pack(writer, to)              after the result is written
 #     caller    back(load, reader, src)              with the answer
 #
-# The floor of autograd stands above this one and registers its functions here; `init_rpc` imports it. A call
+# Autograd stands above this package and enters its functions here, because `init_rpc` imports it. A call
 # outside of all contexts asks for none of them.
 
 Pack = Callable[[Writer, int], Any]  # the load of an answer to that worker
@@ -121,17 +121,7 @@ class AutogradHooks(NamedTuple):
 
 
 context_id: Final[ContextVar[int | None]] = ContextVar("autograd context", default=None)
-_autograd: list[AutogradHooks] = []
-
-
-def register_autograd(hooks: AutogradHooks) -> None:
-    _autograd[:] = [hooks]
-
-
-def autograd() -> AutogradHooks:
-    if not _autograd:
-        raise RuntimeError("a call in an autograd context: init_rpc was not called here")
-    return _autograd[0]
+autograd: Final[list[AutogradHooks]] = []  # one, as soon as RPC is
 
 
 def no_load(writer: Writer, to: int) -> None:

@@ -17,7 +17,7 @@ from minitorch_dist.distributed.codec import DamagedEncoding, Reader, Unsendable
 from minitorch_dist.distributed.codec.errors import shown
 from minitorch_dist.distributed.exceptions import RpcTimeout
 from minitorch_dist.distributed.rpc import serve
-from minitorch_dist.distributed.rpc.agent import current, is_here
+from minitorch_dist.distributed.rpc.agent import current
 from minitorch_dist.distributed.rpc.call import UNSET_RPC_TIMEOUT, RpcFuture, Timeout
 from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
@@ -28,9 +28,6 @@ from minitorch_dist.not_offered import tells_what_is_gone
 T = TypeVar("T", covariant=True)  # a list of references to two kinds of modules is one to modules
 NUMBER: Final = 2  # among the types that the codec was taught
 NOT_CREATED: Final = "RRef creation via rpc.remote() timed out, and it is possible that the RRef on the owner node does not exist"
-OPERATORS: Final = (
-    "__call__", "__contains__", "__delitem__", "__getitem__", "__len__", "__setitem__",
-)  # fmt: skip
 
 
 @tells_what_is_gone
@@ -57,11 +54,6 @@ class RRef(Generic[T]):
     _held: OwnerRRef | UserRRef
 
     def __init__(self, value: T, type_hint: Any = None) -> None:
-        if not is_here():
-            raise RuntimeError(
-                "Current RPC agent is not set! Did you initialize the RPC framework (e.g. by calling "
-                "`rpc.init_rpc`)?"
-            )
         context = context_of(current())
         self._held = context.own(context.new_id(), callsite())
         self._held.handles += 1
@@ -209,8 +201,6 @@ class Proxy:
         self._rref, self._how, self._timeout = rref, how, timeout
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__") and name.endswith("__") and name not in OPERATORS:
-            raise AttributeError(name)
         rref, timeout, how = self._rref, self._timeout, self._how
 
         def method(*args: Any, **kwargs: Any) -> Any:

@@ -98,7 +98,7 @@ class RequestServer:
             reader.end()
             doing, function = runner(self._worker, message.src, asked)
             if load is not None:
-                pack = autograd().enter(load, reader, message.src)
+                pack = autograd[0].enter(load, reader, message.src)
             result = function()
         except Exception as error:
             self._reply(message, FAILURE, error, pack)
@@ -148,9 +148,6 @@ class RequestServer:
         if not message.is_system:
             with self._lock:
                 self.served[src] += 1
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}, {self.served.total()} requests served>"
 
 
 class Later:

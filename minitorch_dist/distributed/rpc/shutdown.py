@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import bootstrap, world
@@ -23,10 +24,9 @@ from minitorch_dist.distributed.exceptions import DistTimeout, WorkerLost
 from minitorch_dist.distributed.mail.mailbox import SLOW, SLOW_VARIABLE
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
-from minitorch_dist.distributed.rpc.call import RpcFuture
 from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.futures import Future
-from transports.clock import PICO, Deadline
+from transports.clock import PICO
 
 LEADER: Final = 0
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
@@ -115,18 +115,12 @@ class Ending:
             is_over = self.round()
 
     def _be_quiet(self) -> None:
+        """Wait until our calls have their answers and nothing runs here."""
         agent = self._agent
-        while True:
-            calls = [call for call in agent.caller.pending() if not call.is_system]
-            if calls:
-                words = ", ".join(map(str, calls[:3])) + (", …" if len(calls) > 3 else "")
-                future = calls[0].future
-                if future is not None:
-                    self._wait(future, lambda words=words: f"the answer to {words}")
-            elif not agent.pool.wait_until_quiet(self._slice()):
-                self._late(lambda: f"functions that still run here: {agent.pool!r}")
-            else:
-                return
+        while calls := [call for call in agent.caller.pending() if not call.is_system]:
+            if (future := calls[0].future) is not None:
+                self._wait(future.settle, calls[0].awaited)
+        self._wait(agent.pool.wait_until_quiet, lambda: f"functions that still run here: {agent.pool!r}")
 
     def round(self) -> bool:
         """Wait until all workers have come here: a barrier. Whether no call is under way anywhere."""
@@ -135,7 +129,7 @@ class Ending:
         issued, served = dict(agent.caller.issued), dict(agent.server.served)
         said = (number, issued, served, not agent.caller.has_given_up)
         future = agent.ask(agent.worker(LEADER), serve.JOIN, said, "shutdown", 0.0)
-        self._wait(future, self._who)
+        self._wait(future.settle, self._who)
         is_over, lost = future.value()
         if lost:
             reasons = [agent.lost_workers.get(id, "it is gone") for id in lost]
@@ -149,32 +143,24 @@ class Ending:
         """The workers for which rank 0 waits, in words."""
         agent = self._agent
         future = agent.ask(agent.worker(LEADER), serve.MISSING, None, "shutdown", 1.0)
-        future.settle(agent.clock.deadline(1.0))
+        future.settle(1.0)
         try:
             missing = future.value()
         except Exception:
             return f"{agent.worker(LEADER).name}, which does not answer"
         return ", ".join(f"{name} (last heard of {age:.0f} s ago)" for name, age in missing)
 
-    def _slice(self) -> float | None:
-        left = self._deadline.left()
-        return left if self._slow is None else self._slow if left is None else min(left, self._slow)
-
-    def _wait(self, future: RpcFuture[Any], whom: Any) -> None:
-        while not future.done():
-            future.settle(Deadline(self._agent.clock, self._slice()))  # the worker pool drives, and serves
-            if not future.done():
-                self._late(whom)
-
-    def _late(self, whom: Any) -> None:
-        name = self._agent.me.name
-        if self._deadline.is_over():
-            raise DistTimeout(
-                f"shutdown of {name!r} did not come about in {self._deadline.seconds} s{self._agent.clock.of_time}: it waits for "
-                f"{whom()}. Does every worker call shutdown? shutdown(graceful=False) leaves at once"
-            )
-        _log.warning("shutdown of %r: waiting for %s", name, whom())
-        self._slow = 2 * self._slow if self._slow else None
+    def _wait(self, done: Callable[[float | None], bool], whom: Callable[[], str]) -> None:
+        """Wait until `done`, which waits so many seconds, says yes: the worker pool drives, and serves. Warn now and then."""
+        deadline, name = self._deadline, self._agent.me.name
+        while not done(min((s for s in (self._slow, deadline.left()) if s is not None), default=None)):
+            if deadline.is_over():
+                raise DistTimeout(
+                    f"shutdown of {name!r} did not come about in {deadline.seconds} s{self._agent.clock.of_time}: it waits for "
+                    f"{whom()}. Does every worker call shutdown? shutdown(graceful=False) leaves at once"
+                )
+            _log.warning("shutdown of %r: waiting for %s", name, whom())
+            self._slow = 2 * self._slow if self._slow else None
 
 
 # -------------------------------------------------------------------------------------- the way out

@@ -1,4 +1,4 @@
-"""Functions that change a network's gradients and parameters from outside of it."""
+"""Functions that change a network's gradients from outside of it, and `rnn` for sequences."""
 
 from minitorch_dist import not_offered
 from minitorch_dist.nn.utils import rnn as rnn
@@ -7,10 +7,6 @@ from minitorch_dist.nn.utils.clip_grad import (
     clip_grad_value_ as clip_grad_value_,
     clip_grads_with_norm_ as clip_grads_with_norm_,
     get_total_norm as get_total_norm,
-)
-from minitorch_dist.nn.utils.convert_parameters import (
-    parameters_to_vector as parameters_to_vector,
-    vector_to_parameters as vector_to_parameters,
 )
 
 not_offered.guard(globals())

@@ -4,7 +4,6 @@ schedule      what all share
 factors       a simple factor for each epoch: steps, exponentials, lines, lambdas
 cosine        down along half a cosine
 plateau       lower when a metric has stopped improving
-sequential    one schedule after the other, such as a warmup before a cosine
 """
 
 from minitorch_dist import not_offered
@@ -21,6 +20,5 @@ from minitorch_dist.optim.lr_scheduler.schedule import (
     LRScheduler as LRScheduler,
     _LRScheduler as _LRScheduler,
 )
-from minitorch_dist.optim.lr_scheduler.sequential import SequentialLR as SequentialLR
 
 not_offered.guard(globals())

@@ -103,10 +103,6 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.__dict__.update(state_dict)
 
-    def __repr__(self) -> str:
-        rates = ", ".join(f"{rate:.4g}" for rate in self.current())
-        return f"<{type(self).__name__} at epoch {self.last_epoch}, lr {rates}>"
-
 
 _LRScheduler = LRScheduler  # its name in older programs
 

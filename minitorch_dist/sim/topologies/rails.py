@@ -23,6 +23,7 @@ training LLMs with trillion parameters, 2023, arXiv:2307.12169.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from transports.virtual.topology import FREE, Link, Route, Station, no_place
 
@@ -56,7 +57,7 @@ class Rails:
         """Both ports of a GPU at once, without latency."""
         inside, outside = self.nvlink.per_byte, self.rail.per_byte
         both = inside + outside
-        return Link(0, inside * outside / both if both else 0)
+        return Link(0, inside * outside / both if both else Fraction(0))
 
     def __str__(self) -> str:
         return f"{self.nodes} nodes of {self.gpus} GPUs on rails"

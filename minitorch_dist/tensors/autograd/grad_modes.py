@@ -1,16 +1,15 @@
 """Whether operations are being recorded: `no_grad`, `enable_grad`, `inference_mode`.
 
 The mode belongs to the thread that sets it (see `core.grad_mode`). Each of the classes is a context
-manager and a decorator; generators are entered and left around every step, so that a `yield` never
-leaks the mode to the caller.
+manager and a decorator of functions.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from minitorch_dist.tensors.core.grad_mode import INFERENCE, OFF, ON, current_mode, mode
 
@@ -18,8 +17,7 @@ set_mode = mode.set  # a name that is bound here is quicker than a method of an 
 
 P = ParamSpec("P")
 R = TypeVar("R")
-M = TypeVar("M", bound="_Mode[Any]")
-S = TypeVar("S")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_grad_enabled() -> bool:
@@ -30,7 +28,7 @@ def is_inference_mode_enabled() -> bool:
     return current_mode() == INFERENCE
 
 
-class _Mode(Generic[S]):
+class _Mode(ContextDecorator):
     """Sets the mode on entry and restores it on exit; re-entrant.
 
     Within `inference_mode` nothing else changes it: `enable_grad` does not record there.
@@ -51,40 +49,19 @@ class _Mode(Generic[S]):
     def __exit__(self, *exc: object) -> None:
         set_mode(self._previous.pop())
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        if inspect.isgeneratorfunction(function):
-            return _wrap_generator(self._again, function)  # type: ignore[no-any-return]
+    def __call__(self, func: F) -> F:
+        if inspect.isgeneratorfunction(func):
+            raise TypeError(
+                f"the generator {func.__name__} would keep the mode set between two items: write `with` inside of it"
+            )
+        return super().__call__(func)
 
-        @functools.wraps(function)
-        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self._again():
-                return function(*args, **kwargs)
-
-        return wrapped
-
-    def _again(self) -> _Mode[Any]:
+    def _recreate_cm(self) -> Any:
         """A fresh one for each call, so that a decorated function may run in many threads."""
         return _Mode(self.value, self.leaves_inference)
 
 
-def _wrap_generator(fresh: Callable[[], _Mode[Any]], function: Callable[..., Any]) -> Any:
-    """Run each step of the generator under the mode, its consumer outside of it."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        items = function(*args, **kwargs)
-        while True:
-            with fresh():
-                try:
-                    item = next(items)
-                except StopIteration:
-                    return
-            yield item
-
-    return wrapped
-
-
-class _Fixed(_Mode[Any]):
+class _Fixed(_Mode):
     """A mode of its own. It is a decorator with its call (`@no_grad()`) and without (`@no_grad`)."""
 
     fixed: int
@@ -124,7 +101,7 @@ class enable_grad(_Fixed):
     fixed = ON
 
 
-class set_grad_enabled(_Mode[Any]):
+class set_grad_enabled(_Mode):
     """Takes effect at once, as a plain call; as a context manager it restores on exit."""
 
     def __init__(self, enabled: bool) -> None:
@@ -136,12 +113,12 @@ class set_grad_enabled(_Mode[Any]):
         self._previous.append(self._at_call)
         self._set()
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+    def __call__(self, func: F) -> F:
         set_mode(self._at_call)  # used as a decorator: the call itself changes nothing
-        return super().__call__(function)
+        return super().__call__(func)
 
 
-class inference_mode(_Mode[Any]):
+class inference_mode(_Mode):
     """`no_grad`, and the tensors made inside can never enter a graph later."""
 
     def __new__(cls, enabled: bool | Callable[..., Any] = True) -> Any:

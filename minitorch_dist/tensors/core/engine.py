@@ -115,10 +115,6 @@ class NodeTask:
         if self.node.device is not CPU:
             observers.memory.arrived((total,), self.node.device)
 
-    def __repr__(self) -> str:
-        there = sum(grad is not None for grad in self.grads)
-        return f"<Task {self.node.name_}: {there} of {len(self.grads)} gradients, awaits {self.awaits} edges>"
-
 
 def count_edges(roots: Sequence[Edge]) -> dict[Node, NodeTask]:
     """A task for every node that can be reached, with the number of edges that lead to it."""

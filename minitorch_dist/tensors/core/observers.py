@@ -15,12 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import RLock  # noqa: TID251 - guards counts; nothing waits in here
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Listener: TypeAlias = Callable[..., None]
 Execute: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]  # from a node's gradients to its inputs'
-Around: TypeAlias = Callable[[Any, Execute], Execute]
-OperationListener: TypeAlias = Callable[[str, Sequence[Any], Sequence[Any]], None]
 
 _changing = RLock()
 
@@ -66,13 +64,18 @@ class Listeners:
             self._count += by
             self.on = bool(self._everywhere) or self._count > 0
 
-    def __repr__(self) -> str:
-        return f"<Listeners: {self._count} in blocks, {len(self._everywhere)} everywhere>"
-
 
 def _with(present: tuple[Any, ...], one: Any, wanted: bool) -> tuple[Any, ...]:
     others = tuple([each for each in present if each != one])  # a method is a new object each time
     return (*others, one) if wanted else others
+
+
+def watch(
+    event: Literal["around", "operations", "passes"], listener: Callable[..., Any], wanted: bool
+) -> None:
+    """Call `listener` with every event of the process that is "around", "operations" or "passes", or no longer."""
+    with _changing:
+        globals()[event] = _with(globals()[event], listener, wanted)
 
 
 # ------------------------------------------------------------------------------- recorded
@@ -81,14 +84,8 @@ nodes = Listeners("nodes")  # told of every node that is recorded
 
 # --------------------------------------------------------------------------------- around
 
-around: tuple[Around, ...] = ()
-
-
-def stand_around(one: Around, wanted: bool) -> None:
-    """Let `one(node, execute)` replace how every node computes its gradients, or no longer."""
-    global around
-    with _changing:
-        around = _with(around, one, wanted)
+around: tuple[Callable[[Any, Execute], Execute], ...] = ()
+"""Each `one(node, execute)` replaces how every node computes its gradients."""
 
 
 def surrounded(node: Any, execute: Execute) -> Execute:
@@ -100,20 +97,13 @@ def surrounded(node: Any, execute: Execute) -> Execute:
 
 # ------------------------------------------------------------------------------- operated
 
-operations: tuple[OperationListener, ...] = ()
+operations: tuple[Listener, ...] = ()
 
 
 def operated(name: str, reads: Sequence[Any], writes: Sequence[Any]) -> None:
     """Called while there are `operations`: this one has read and written these arrays."""
     for listener in operations:
         listener(name, reads, writes)
-
-
-def watch_operations(listener: OperationListener, wanted: bool) -> None:
-    """Call `listener` after every operation on tensors of the process from now on, or no longer."""
-    global operations
-    with _changing:
-        operations = _with(operations, listener, wanted)
 
 
 # --------------------------------------------------------------------------------- copies
@@ -131,13 +121,6 @@ def begins(tasks: Any) -> None:
     """Called when a backward pass begins, with what is known of each node that it reaches."""
     for listener in passes:
         listener(tasks)
-
-
-def watch_passes(listener: Listener, wanted: bool) -> None:
-    """Call `listener` with the nodes of every backward pass from now on, or no longer."""
-    global passes
-    with _changing:
-        passes = _with(passes, listener, wanted)
 
 
 # --------------------------------------------------------------------------------- memory

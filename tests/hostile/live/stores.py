@@ -36,7 +36,7 @@ class Store:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.store = TCPStore("127.0.0.1", 0, is_master=True, timeout=PATIENCE, wait_for_workers=False)
-        self.honest = [self.store.clone(), self.store.clone()]
+        self.honest = [TCPStore("127.0.0.1", self.store.port, timeout=PATIENCE) for _ in range(2)]
         self.counts = [0, 0]
         self.guests: list[socket.socket] = []
         self.watch = Watch()

@@ -225,9 +225,6 @@ class ElasticAgent:
         note = f"All workers were started again {state.restarts} time(s) (--max-restarts {state.rules.max_restarts})."
         return ChildFailedError(f"{self.job.program}", failures, note if state.restarts else "")
 
-    def __repr__(self) -> str:
-        return f"<Agent {self.node.id}, {self.job.place}>"
-
 
 def run(job: Job) -> None:
     ElasticAgent(job).run()

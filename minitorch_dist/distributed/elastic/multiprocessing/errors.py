@@ -146,16 +146,20 @@ class ChildFailedError(Exception):
         return clean("\n".join([*lines, double]))
 
 
-def record(fn: Callable[P, R]) -> Callable[P, R]:
+def record(fn: Callable[P, R]) -> Callable[P, R | None]:
     """Decorator: an exception of `fn` is written to the error file, and goes on its way.
 
     Scripts that `distributed.run` starts need it no more: their exceptions are noted anyway.
     """
 
     @functools.wraps(fn)
-    def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
+    def recorded(*args: P.args, **kwargs: P.kwargs) -> R | None:
         try:
             return fn(*args, **kwargs)
+        except SystemExit as leaving:
+            if leaving.code == 0:
+                return None
+            raise
         except Exception as error:
             entry.note(error, is_over=False)  # the script may catch it
             raise

@@ -42,9 +42,6 @@ class Warden:
         self._say(".")
         self._process.communicate()  # which closes the pipe
 
-    def __repr__(self) -> str:
-        return f"<Warden, pid {self._process.pid}>"
-
 
 def serve() -> None:
     folder = sys.argv[1]

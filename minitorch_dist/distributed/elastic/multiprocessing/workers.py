@@ -112,9 +112,6 @@ class WorkerProcess:
             os.close(self.sentinel)
             self.sentinel = -1
 
-    def __repr__(self) -> str:
-        return f"<Worker of rank {self.rank}, pid {self.pid}, {ending.words(self.exitcode)}>"
-
 
 class WorkerGroup:
     """All workers of this node."""
@@ -196,6 +193,3 @@ class WorkerGroup:
             if worker.group is not None:
                 self._warden.forget(worker.group)
             worker.close()
-
-    def __repr__(self) -> str:
-        return f"<Workers of generation {self.generation}: {self.all}>"

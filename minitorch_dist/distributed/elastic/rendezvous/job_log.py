@@ -56,6 +56,3 @@ class JobLog:
             author = f"{self._author}#{self.count + 1}"
             if self._read(self.count + 1, StateEntry(author, new)):
                 return self.state
-
-    def __repr__(self) -> str:
-        return f"<JobLog of {self.count + 1} entries: {self.state}>"

@@ -217,6 +217,3 @@ class JobMembership:
     def _is_still(self, id: str) -> bool:
         known = self._pulses.get(id)
         return known is not None and known.still.is_over()
-
-    def __repr__(self) -> str:
-        return f"<Meeting of {self.node.id}, {self._ledger.state}>"

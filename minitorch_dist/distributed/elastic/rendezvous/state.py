@@ -62,13 +62,6 @@ class JobState:
         """Somebody waits for whom there is room."""
         return self.phase == WORKING and len(self.nodes) < self.rules.max_nodes and bool(self.waiting)
 
-    def __str__(self) -> str:
-        who = " ".join(self.ids()) or "nobody"
-        more = f", {len(self.waiting)} waiting" if self.waiting else ""
-        missing = [id for id in self.expected if id not in self.ids()]
-        more += f", {' '.join(missing)} expected" if missing else ""
-        return f"{self.phase} (generation {self.generation}, {self.restarts} restarts): {who}{more}"
-
 
 # --------------------------------------------------------------------------------------- changes
 
