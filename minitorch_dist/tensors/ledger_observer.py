@@ -33,7 +33,7 @@ class LedgerObserver:
     def collected(self, grad: Array, device: devices.device) -> None:
         ledger.retag(grad, device, "gradient")
 
-    def given_up(self, owner: Array, device: devices.device) -> Any:
+    def given_up(self, owner: Array, device: devices.device) -> str:
         return ledger.forget(owner, device)
 
     def taken_back(self, owner: Array, device: devices.device, noted: Any) -> None:

@@ -13,6 +13,7 @@ from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.agent import RpcAgent, current
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.graph import Edge, edge_of
+from minitorch_dist.tensors.tensor import Tensor
 
 
 def backward(context_id: int, roots: Sequence[Any], retain_graph: bool = False) -> None:
@@ -60,7 +61,7 @@ def backward(context_id: int, roots: Sequence[Any], retain_graph: bool = False) 
         raise
 
 
-def _edge(root: Any) -> Edge:
+def _edge(root: Tensor) -> Edge:
     if not isinstance(root, TensorBase):
         raise TypeError(f"roots are tensors, but got {type(root).__name__}")
     edge = edge_of(root)

@@ -33,7 +33,7 @@ class _BatchNorm(Affine):
         affine: bool = True,
         track_running_stats: bool = True,
         device: Any = None,
-        dtype: Any = None,
+        dtype: dtypes.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -43,7 +43,7 @@ class _BatchNorm(Affine):
         self._register_statistics(device, dtype)
         self._register(num_features, device, dtype, weight=affine, bias=affine and bias)
 
-    def _register_statistics(self, device: Any, dtype: Any) -> None:
+    def _register_statistics(self, device: Any, dtype: dtypes.dtype | None) -> None:
         made: dict[str, Any] = dict.fromkeys(("running_mean", "running_var", "num_batches_tracked"))
         if self.track_running_stats:
             made["running_mean"] = creation.zeros(self.num_features, device=device, dtype=dtype)
