@@ -10,6 +10,7 @@ pages      a run is written as a page or a trace, and a journal is drawn; the co
 from __future__ import annotations
 
 from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any, Final
 
 GROUP: Final = "minitorch_dist.sim"
@@ -23,7 +24,7 @@ BROUGHT_BY: Final = {
 _registered: dict[str, Any] = {}
 
 
-def register(name: str, module: Any) -> None:
+def register(name: str, module: ModuleType) -> None:
     _registered[name] = module
 
 

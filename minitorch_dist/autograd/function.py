@@ -228,7 +228,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a `backward` that cannot be differentiated itself. Here none can, so it is only run without recording."""
 
     @functools.wraps(backward)
-    def wrapped(ctx: Any, *grads: Any) -> Any:
+    def wrapped(ctx: FunctionCtx, *grads: Any) -> Any:
         with grad_modes.no_grad():
             return backward(ctx, *grads)
 

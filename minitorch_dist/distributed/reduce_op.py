@@ -128,7 +128,7 @@ def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> Red
     return ReduceStep(name, factor.array if isinstance(factor, TensorBase) else factor)
 
 
-def _check(op: Any, name: str, factor: Any, dtype: np.dtype[Any], what: str) -> None:
+def _check(op: RedOpType, name: str, factor: Any, dtype: np.dtype[Any], what: str) -> None:
     """A sum makes sense for all dtypes, but not all others do."""
     if dtype.kind == "c" and name in ("max", "min", "product", "band", "bor", "bxor"):
         raise ValueError(f"{what} does not support RedOpType.{name.upper()} on complex tensors")

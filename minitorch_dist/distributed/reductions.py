@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from minitorch_dist.tensors.core.base import Array
+
 
 class CombineFunction(Protocol):
     """A binary function of arrays that can write its result into one of them."""
@@ -40,14 +42,14 @@ COMBINES: Final[dict[str, CombineFunction]] = {
 }
 
 
-def scale(array: Any, reduction: ReduceStep) -> None:
+def scale(array: Array, reduction: ReduceStep) -> None:
     """Multiply a rank's own values with the factor, before they are added."""
     if reduction.name == "premul_sum":
         with np.errstate(all="ignore"):
             np.multiply(array, _like(reduction.factor, array), out=array, casting="unsafe")
 
 
-def average(array: Any, reduction: ReduceStep, size: int) -> None:
+def average(array: Array, reduction: ReduceStep, size: int) -> None:
     """Divide a sum by the number of ranks."""
     if reduction.name == "avg":
         with np.errstate(all="ignore"):

@@ -38,7 +38,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import ExtensionFileLoader
-from types import CoroutineType
+from types import CoroutineType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -127,7 +127,7 @@ def _replace_all() -> None:
     _replace_start()
 
 
-def _replace(owner: Any, name: str, ours: Callable[..., Any]) -> None:
+def _replace(owner: ModuleType, name: str, ours: Callable[..., Any]) -> None:
     _put(owner, name, _in_simulations(getattr(owner, name), ours))
 
 
@@ -240,7 +240,7 @@ def _users_modules() -> list[Any]:
     return [one for one in _users if id(one) not in _passed_over]
 
 
-def pass_over(module: Any) -> None:
+def pass_over(module: ModuleType) -> None:
     """Promise that this module has none of the names by themselves: no run looks through it."""
     _passed_over[id(module)] = module
 

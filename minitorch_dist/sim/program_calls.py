@@ -13,6 +13,7 @@ from minitorch_dist.sim.device import Product
 from minitorch_dist.sim.power import Power, slowed
 from minitorch_dist.tensors.dtypes import get_default_dtype
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
+from minitorch_dist.tensors.tensor import Tensor
 from transports.clock import PICO, Thread, picoseconds
 from transports.quantities import span
 from transports.virtual.clock import VirtualClock
@@ -47,7 +48,7 @@ def compute(duration: str | float = 0.0, *, flops: float | None = None) -> None:
         recorder.computed(since, callsite())
 
 
-def value(tensor: Any, default: Any) -> Any:
+def value(tensor: Tensor, default: Any) -> Any:
     """The number of a tensor of one element, or the nested list of its numbers, also where a run has shapes only.
 
     Args:

@@ -89,12 +89,12 @@ class Model(Module):
             values = random.integers(-256, 257, shape) * WEIGHT_GRID
             setattr(self, name, Parameter(_tensor(values.astype(np.float64))))
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Any:
         hidden = (x @ self.w1 + self.b1).relu()
         return hidden @ self.w2 + self.b2
 
 
-def loss(output: Any, target: Any, scale: float = 2.0**-5) -> Any:
+def loss(output: Tensor, target: Tensor, scale: float = 2.0**-5) -> Any:
     """The squared error, summed: each rank's share adds up to the whole.
 
     `scale` is a power of two. Where gradients are averaged over P ranks, multiply the loss by P:
@@ -133,7 +133,7 @@ def watched() -> Iterator[list[list[Array]]]:
         _watching.reset(token)
 
 
-def step(model: Any, optimizer: Any, samples: Data, ranks: int = 1, scale: float = 2.0**-5) -> None:
+def step(model: Module, optimizer: Any, samples: Data, ranks: int = 1, scale: float = 2.0**-5) -> None:
     """One step of training on these samples; `ranks` are averaged over."""
     optimizer.zero_grad()
     (loss(model(samples.x), samples.y, scale) * float(ranks)).backward()
@@ -141,7 +141,7 @@ def step(model: Any, optimizer: Any, samples: Data, ranks: int = 1, scale: float
     snap(model.parameters())
 
 
-def weights(model: Any) -> list[Array]:
+def weights(model: Module) -> list[Array]:
     """A copy of all parameters."""
     return [p.array.copy() for p in model.parameters()]
 

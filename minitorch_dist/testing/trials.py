@@ -24,7 +24,7 @@ OPS: dict[str, tuple[Any, Callable[..., Any]]] = {
 }
 
 
-def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device: str = "") -> Any:
+def program(subject: Callable[..., Any], case: ReplayCase, given: Array, device: str = "") -> Array:
     """The program of every rank."""
     rank = dist.get_rank()
     tensor = _tensor(given[rank].copy(), device, rank)
@@ -51,7 +51,7 @@ def _numbers(result: Any) -> Array:
     return copied
 
 
-def _tensor(array: Array, device: str, rank: int) -> Any:
+def _tensor(array: Array, device: str, rank: int) -> Tensor:
     made = base.new(Tensor, array)
     return made.to(f"{device}:{rank}") if device else made
 
@@ -84,7 +84,7 @@ def wanted_of(case: ReplayCase, given: Array) -> list[Array | None]:
     return [total] * size
 
 
-def unlike(found: Array, wanted: Any, rank: int) -> str:
+def unlike(found: Array, wanted: Array, rank: int) -> str:
     if found.shape != wanted.shape:
         return f"rank {rank} has {list(found.shape)} elements, expected {list(wanted.shape)}"
     at = np.flatnonzero(found != wanted)

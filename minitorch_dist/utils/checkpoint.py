@@ -20,6 +20,7 @@ from minitorch_dist import not_offered
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.ops import autocasting
+from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.utils.checkpoint_segment import CheckpointError as CheckpointError, CheckpointSegment
 
 
@@ -63,7 +64,7 @@ def checkpoint(
 
 
 @contextmanager
-def _random_state(state: Any) -> Iterator[None]:
+def _random_state(state: Tensor | None) -> Iterator[None]:
     """Draw from `state` inside, and afterwards go on as if nothing had been drawn."""
     if state is None:
         yield

@@ -163,8 +163,7 @@ REFUSED: dict[str, Any] = {
 def test_heads_that_cannot_be_shared(heads: tuple[int, ...]) -> None:
     def program(t: Any) -> Any:
         q, k, v = (t.zeros(2, count, 3, 4) for count in heads)
-        kind, text = caught(lambda: attend(t, q, k, v, enable_gqa=True))
-        return kind, text[:68]  # torch's own sentence ends in the middle
+        return caught(lambda: attend(t, q, k, v, enable_gqa=True))
 
     agree(program)
 

@@ -224,7 +224,7 @@ class DistributedPass:
 def _backward(agent: RpcAgent, src: int, said: Any) -> tuple[str, Callable[[], Any]]:
     id, number, retain_graph, message, grads = said
 
-    def run() -> Any:
+    def run() -> Later:
         ours = contexts_of(agent)
         context = ours.find(id)
         context.check()

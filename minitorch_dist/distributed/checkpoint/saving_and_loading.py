@@ -61,7 +61,7 @@ def save(
     process_group: ProcessGroup | None = None,
     no_dist: bool = False,
     use_collectives: bool = True,
-) -> Any:
+) -> Checkpoint:
     """Save the state of all ranks in one place. Collective. A crash at any byte leaves the checkpoint of before.
 
     Args:
@@ -146,7 +146,7 @@ def load(
     )
 
 
-def _group(process_group: ProcessGroup | None, no_dist: bool) -> Any:
+def _group(process_group: ProcessGroup | None, no_dist: bool) -> ProcessGroup | None:
     """The group whose ranks load together; None if this rank is alone, or stands for others (see `mtd.planning.fold`)."""
     if no_dist or not distributed_c10d.is_initialized():
         return None

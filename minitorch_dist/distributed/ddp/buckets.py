@@ -116,13 +116,13 @@ def outermost() -> engine.BackwardPass | None:
     return running if running is None or running.outer is None else passes.outermost()
 
 
-def of(p: TensorBase) -> Any:
+def of(p: TensorBase) -> Tensor | None:
     """The parameter's gradient, or None."""
     running = outermost()
     return p._grad if running is None or running.kept is None else running.kept.get(p)
 
 
-def keep(p: TensorBase, grad: Any) -> None:
+def keep(p: TensorBase, grad: Tensor | None) -> None:
     """Let this be the parameter's gradient; None: it has none."""
     running = outermost()
     if running is None or running.kept is None:

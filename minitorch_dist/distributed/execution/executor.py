@@ -150,7 +150,7 @@ def turned(combine: CombineFunction) -> CombineFunction:
     """The same with its arguments exchanged."""
     if combine not in _TURNED:
 
-        def exchanged(mine: Any, theirs: Any, /, out: Any) -> Any:
+        def exchanged(mine: Array, theirs: Array, /, out: Array) -> Any:
             return combine(theirs, mine, out=out)
 
         _TURNED[combine] = exchanged

@@ -28,18 +28,18 @@ Op = ReduceOp | RedOpType
 SUM = ReduceOp.SUM
 
 
-def _own(tensor: Tensor) -> Any:
+def _own(tensor: Tensor) -> Tensor:
     """A copy in one piece, without history."""
     return base.new(Tensor, tensor.array.copy(order="C"), tensor.device)
 
 
-def _empty(shape: Sequence[int], like: Tensor) -> Any:
+def _empty(shape: Sequence[int], like: Tensor) -> Tensor:
     return base.new(Tensor, np.empty(shape, like.array.dtype, like=like.array), like.device)
 
 
 class _AllReduce(Function):
     @staticmethod
-    def forward(ctx: Any, op: Op, group: Any, tensor: Tensor) -> Any:
+    def forward(ctx: Any, op: Op, group: ProcessGroup | None, tensor: Tensor) -> Tensor:
         if op not in (SUM, ReduceOp.AVG) and tensor.requires_grad:
             raise RuntimeError(
                 f"all_reduce with {op} has no gradient here: its derivative is not a sum. "

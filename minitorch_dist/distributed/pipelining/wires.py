@@ -102,7 +102,7 @@ class PipelineMessages:
             if tensor is not None:
                 self._send(tensor.array, rank, self._tag(target, chunk, way, number))
 
-    def _send(self, array: Any, rank: int, tag: int) -> None:
+    def _send(self, array: base.Array, rank: int, tag: int) -> None:
         tensor = base.new(Tensor, array if array.flags.c_contiguous else array.copy(order="C"))
         work = messages.isend(tensor, group=self.group, group_dst=rank, tag=tag)
         assert work is not None
@@ -175,7 +175,7 @@ class PipelineMessages:
         return 1 + ((stage * self.microbatches + chunk) * 3 + way) * MOST + number
 
 
-def _encode(metas: Shapes) -> Any:
+def _encode(metas: Shapes) -> base.Array:
     numbers = [len(metas)]
     for meta in metas:
         numbers += [KINDS.index(meta.dtype), int(meta.requires_grad), len(meta.shape), *meta.shape]
@@ -184,7 +184,7 @@ def _encode(metas: Shapes) -> Any:
     return np.array(numbers + [0] * (LONGEST - len(numbers)))
 
 
-def _decode(text: Any) -> Shapes:
+def _decode(text: base.Array) -> Shapes:
     numbers = iter(int(n) for n in text)
     return [
         Meta(dtype=KINDS[next(numbers)], requires_grad=bool(next(numbers)),

@@ -172,15 +172,15 @@ class RRef(Generic[T]):
 
     # ------------------------------------------------------------------------------------ using
 
-    def rpc_sync(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+    def rpc_sync(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Proxy:
         """A proxy: `rref.rpc_sync().method(…)` calls the method on the owner and waits."""
         return Proxy(self, "rpc_sync", timeout)
 
-    def rpc_async(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+    def rpc_async(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Proxy:
         """A proxy whose methods return a Future."""
         return Proxy(self, "rpc_async", timeout)
 
-    def remote(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Any:
+    def remote(self, timeout: Timeout = UNSET_RPC_TIMEOUT) -> Proxy:
         """A proxy whose methods return an RRef to their result."""
         return Proxy(self, "remote", timeout)
 

@@ -32,6 +32,7 @@ import numpy as np
 from minitorch_dist.distributed.schedules import powers
 from minitorch_dist.distributed.schedules.schedule import schedule
 from minitorch_dist.distributed.schedules.steps import Mask, Rank, Receive, Send, Steps
+from minitorch_dist.tensors.core.base import Array
 
 
 class BinaryTree:
@@ -60,7 +61,7 @@ class BinaryTree:
     def _turned(self, rank: Rank) -> Any:
         return (rank - 1) % self.size if self.size % 2 else self.size - 1 - rank
 
-    def _real(self, number: Any) -> Any:
+    def _real(self, number: Array) -> Any:
         if not self.second:
             return number
         return (number + 1) % self.size if self.size % 2 else self.size - 1 - number

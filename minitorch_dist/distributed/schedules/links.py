@@ -49,7 +49,7 @@ class Links:
         """How long a message keeps a port, for one pair of ranks or arrays of them."""
         return self.alpha + self.beta * nbytes
 
-    def delay(self, source: Any, to: Any) -> Any:
+    def delay(self, source: Any, to: Any) -> int:
         """How long it is on the wire before it reaches the other port."""
         return self.wire
 

@@ -124,7 +124,7 @@ class DTensor(TensorPart):
             return super().companion(array)
         return self.alike(array)
 
-    def alike(self, array: Array, storage: Any = None, cls: Any = None) -> Any:
+    def alike(self, array: Array, storage: base.Storage | None = None, cls: Any = None) -> Any:
         """A tensor of another part that lies as this one does: on memory that has a `storage`, or on this one's device."""
         lying = self._mesh, self._placements, self._whole
         return made(cls or DTensor, array, *lying, storage, self.device)
@@ -290,7 +290,7 @@ def made(
     mesh: DeviceMesh,
     placements: Sequence[Placement],
     whole: tuple[int, ...],
-    storage: Any = None,
+    storage: base.Storage | None = None,
     device: devices.device = devices.CPU,
 ) -> Any:
     """A tensor of this rank's part: on memory that has a `storage` already, or on `device`."""

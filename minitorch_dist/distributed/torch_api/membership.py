@@ -6,7 +6,6 @@ torch's functions that only ask. A group of None is the whole world.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from minitorch_dist.distributed import backends, groups, world
 from minitorch_dist.distributed.backends import Backend
@@ -102,7 +101,7 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     return list(or_default(group).ranks)
 
 
-def _known(group: Any) -> ProcessGroup:
+def _known(group: ProcessGroup) -> ProcessGroup:
     if isinstance(group, ProcessGroup) and not group.is_closed:
         return group
     raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from minitorch_dist.distributed import groups, point_to_point, world
 from minitorch_dist.distributed.torch_api.tensor_arrays import to_send, to_write
@@ -59,7 +59,7 @@ class GroupMember(metaclass=_Roles):
     NON_GROUP_MEMBER: ClassVar[int] = groups.NON_MEMBER
 
 
-def or_default(which: Any) -> ProcessGroup:
+def or_default(which: ProcessGroup | None) -> ProcessGroup:
     found = groups.resolve(which)
     assert isinstance(found, ProcessGroup)
     return found

@@ -20,7 +20,7 @@ class _BatchNorm(Affine):
     """Weight and bias per channel if `affine`, running averages if `track_running_stats`."""
 
     dims: ClassVar[tuple[int, ...]]  # that an input may have
-    _version = 2  # since then num_batches_tracked is in the state
+    _version = 2  # of torch, which has num_batches_tracked in the state since then
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -33,7 +33,7 @@ class _BatchNorm(Affine):
         affine: bool = True,
         track_running_stats: bool = True,
         device: Any = None,
-        dtype: Any = None,
+        dtype: dtypes.dtype | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -43,7 +43,7 @@ class _BatchNorm(Affine):
         self._register_statistics(device, dtype)
         self._register(num_features, device, dtype, weight=affine, bias=affine and bias)
 
-    def _register_statistics(self, device: Any, dtype: Any) -> None:
+    def _register_statistics(self, device: Any, dtype: dtypes.dtype | None) -> None:
         made: dict[str, Any] = dict.fromkeys(("running_mean", "running_var", "num_batches_tracked"))
         if self.track_running_stats:
             made["running_mean"] = creation.zeros(self.num_features, device=device, dtype=dtype)
@@ -71,13 +71,6 @@ class _BatchNorm(Affine):
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
-    ) -> None:
-        if local_metadata.get("version", 1) < 2 and self.num_batches_tracked is not None:
-            state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)

@@ -32,6 +32,7 @@ from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.tensor import Tensor
 
 Convert = Callable[[Any], Any]
 
@@ -118,7 +119,7 @@ class Module(Hooked, StateDictModule):
         """
         device, dtype = _parse_to(*args, **kwargs)
 
-        def convert(t: Any) -> Any:
+        def convert(t: Tensor) -> Any:
             if t.is_meta and device not in (None, devices.META):
                 raise NotImplementedError(
                     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "

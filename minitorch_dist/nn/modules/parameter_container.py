@@ -11,7 +11,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors.tensor import Tensor
 
 
-def _as_parameter(value: Any) -> Any:
+def _as_parameter(value: Tensor) -> Tensor:
     """Tensors become parameters; other values are kept as they are."""
     plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
     return Parameter(value) if plain else value
@@ -55,7 +55,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(self._size))
 
-    def append(self, value: Any) -> Self:
+    def append(self, value: Tensor) -> Self:
         self._size += 1
         self[self._size - 1] = value
         return self

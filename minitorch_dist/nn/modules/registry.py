@@ -11,7 +11,6 @@ from typing import Any
 
 from minitorch_dist.nn.parameter import Buffer, Parameter
 from minitorch_dist.not_offered import no_attribute
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.tensor import Tensor
 
 
@@ -34,32 +33,26 @@ class Registry:
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
-        if isinstance(value, Parameter):
-            if "_parameters" not in own:
-                raise AttributeError("cannot assign parameters before Module.__init__() call")
-            self._forget(name, "_parameters")
-            self.register_parameter(name, value)
-        elif name in own.get("_parameters", ()):
-            _expect(value, None, "parameter", name, "torch.nn.Parameter or None")
-            self.register_parameter(name, value)
-        elif isinstance(value, Registry):
-            if "_modules" not in own:
-                raise AttributeError("cannot assign module before Module.__init__() call")
-            self._forget(name, "_modules")
-            own["_modules"][name] = value
-        elif name in own.get("_modules", ()):
-            _expect(value, None, "child module", name, "torch.nn.Module or None")
-            own["_modules"][name] = None
-        elif isinstance(value, Buffer):
-            if "_buffers" not in own:
-                raise AttributeError("cannot assign buffer before Module.__init__() call")
-            self._forget(name, "_buffers")
-            self.register_buffer(name, value, value.persistent)
-        elif name in own.get("_buffers", ()):
-            _expect(value, Tensor, "buffer", name, "torch.nn.Buffer, torch.Tensor or None")
-            own["_buffers"][name] = value
-        else:
-            object.__setattr__(self, name, value)
+        for table, kind in _TABLES.items():
+            if isinstance(value, kind):
+                if table not in own:
+                    raise AttributeError(f"cannot assign {name!r} before Module.__init__() call")
+                self._forget(name, table)
+                if table == "_parameters":
+                    self.register_parameter(name, value)
+                elif table == "_buffers":
+                    self.register_buffer(name, value, value.persistent)
+                else:
+                    own[table][name] = value
+                return
+            if name in own.get(table, ()):  # it keeps its meaning
+                if value is not None and not (table == "_buffers" and isinstance(value, Tensor)):
+                    raise TypeError(
+                        f"cannot assign a {type(value).__name__} to {name!r}, which is in {table}"
+                    )
+                own[table][name] = value
+                return
+        object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
@@ -98,8 +91,7 @@ class Registry:
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{typename(param)}' object to parameter '{name}' "
-                "(torch.nn.Parameter or None required)"
+                f"parameter {name!r} must be an nn.Parameter or None, and not a {type(param).__name__}"
             )
         if param is not None and param._grad_fn is not None:
             raise ValueError(
@@ -116,10 +108,7 @@ class Registry:
         """
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(
-                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
-                "(torch Tensor or None required)"
-            )
+            raise TypeError(f"buffer {name!r} must be a Tensor or None, and not a {type(tensor).__name__}")
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -129,7 +118,7 @@ class Registry:
     def register_module(self, name: str, module: Registry | None) -> None:
         """Enter `module` as the child called `name`."""
         if module is not None and not isinstance(module, Registry):
-            raise TypeError(f"{typename(module)} is not a Module subclass")
+            raise TypeError(f"{name!r} must be a Module, and not a {type(module).__name__}")
         self._check_name(name, "module", "_modules")
         self._modules[name] = module
 
@@ -139,10 +128,9 @@ class Registry:
         if table not in self.__dict__:
             raise AttributeError(f"cannot assign {what} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{what} name should be a string. Got {typename(name)}")
+            raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
         if "." in name:
-            got = f", got: {name}" if what == "module" else ""
-            raise KeyError(f'{what} name can\'t contain "."{got}')
+            raise KeyError(f'{what} name can\'t contain ".": {name}')
         if name == "":
             raise KeyError(f'{what} name can\'t be empty string ""')
         if name not in self.__dict__[table] and hasattr(self, name):
@@ -152,14 +140,8 @@ class Registry:
         return type(self).__name__
 
 
-def typename(value: object) -> str:
-    """How torch names the type of a value in its messages."""
-    if isinstance(value, Tensor):
-        return type_name(value.array)
-    cls = value if isinstance(value, type) else type(value)
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _expect(value: object, cls: type | None, what: str, name: str, expected: str) -> None:
-    if value is not None and not (cls is not None and isinstance(value, cls)):
-        raise TypeError(f"cannot assign '{typename(value)}' as {what} '{name}' ({expected} expected)")
+_TABLES: dict[str, Any] = {
+    "_parameters": Parameter,
+    "_modules": Registry,
+    "_buffers": Buffer,
+}  # what is registered by being assigned

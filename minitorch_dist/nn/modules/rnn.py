@@ -100,7 +100,7 @@ class RNNBase(Module):
 
     # ------------------------------------------------------------------------------------ forward
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Any]:
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
         """Returns (outputs of the last layer, last states of all layers)."""
         if input.dim() not in (2, 3):
             raise ValueError(f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead")

@@ -85,7 +85,7 @@ class _Layer(Module):
             setattr(self, f"dropout{number}", Dropout(dropout))
         self.activation = _activation(activation)
 
-    def _sublayer(self, number: int, x: Any, function: Activation) -> Any:
+    def _sublayer(self, number: int, x: Tensor, function: Activation) -> Any:
         """x + function(x), where `function` sees a normalised x, or the sum is normalised."""
         norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         if self.norm_first:

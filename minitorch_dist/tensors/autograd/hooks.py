@@ -129,12 +129,7 @@ def checked(hook: Callable[..., Any], old: TensorBase | None, new: Any) -> Tenso
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
     if old is None:
         return new
-    shapes = [list(each.array.shape) for each in (old, new)]
-    for what, was, got in (("type", old.dtype, new.dtype), ("size", *shapes)):
-        if was != got:
-            raise RuntimeError(f"hook '{_name(hook)}' has changed the {what} of value (was {was} got {got})")
+    was, got = ((each.dtype, list(each.array.shape)) for each in (old, new))
+    if was != got:
+        raise RuntimeError(f"hook {hook!r} has changed the type or the shape: it was {was}, and is {got}")
     return new
-
-
-def _name(hook: Callable[..., Any]) -> str:
-    return getattr(hook, "__name__", repr(hook))

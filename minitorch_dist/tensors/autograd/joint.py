@@ -17,7 +17,7 @@ from minitorch_dist.tensors.core.views import SEVERAL, note_of
 
 
 def record_joint(
-    array: Any,
+    array: Array,
     name: str,
     inputs: Sequence[T],
     backward: Callable[..., Sequence[Gradient]],

@@ -126,32 +126,19 @@ def begins(tasks: Any) -> None:
 # --------------------------------------------------------------------------------- memory
 
 
-class MemoryObserver:
-    """Is told what happens in an accelerator's memory. This one does nothing."""
+class Unwatched:
+    """Is told what happens in an accelerator's memory, and does nothing. `tensors.ledger_observer` has one that counts.
 
-    def stored(self, array: Any, device: Any) -> None:
-        """A storage with these bytes was made."""
+    stored(array, device)              a storage with these bytes was made
+    kept(node, outs)                   an operation was recorded that made `outs`; its node keeps what its gradient needs
+    arrived(grads, device)             gradients travel: each is an array, a numpy scalar, or None
+    collected(grad, device)            a leaf has this array as its gradient now
+    given_up(owner, device)            the bytes of `owner` were given up; the result is passed to `taken_back`
+    taken_back(owner, device, noted)   the bytes that were given up are in use again
+    """
 
-    def kept(self, node: Any, outs: Sequence[Any]) -> None:
-        """An operation was recorded that made `outs`; its node keeps what its gradient needs."""
-
-    def arrived(self, grads: Sequence[Any], device: Any) -> None:
-        """Gradients travel: each is an array, a numpy scalar, or None."""
-
-    def collected(self, grad: Any, device: Any) -> None:
-        """A leaf has this array as its gradient now."""
-
-    def given_up(self, owner: Any, device: Any) -> Any:
-        """The bytes of `owner` were given up. The result is passed to `taken_back`."""
-
-    def taken_back(self, owner: Any, device: Any, noted: Any) -> None:
-        """The bytes that were given up are in use again."""
+    def __getattr__(self, event: str) -> Listener:
+        return lambda *told: None
 
 
-memory = MemoryObserver()
-
-
-def watch_memory(observer: MemoryObserver) -> None:
-    """Tell `observer` from now on."""
-    global memory
-    memory = observer
+memory: Any = Unwatched()

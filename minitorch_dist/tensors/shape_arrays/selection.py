@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.shape_arrays.answers import ask
 from minitorch_dist.tensors.shape_arrays.array import HANDLERS, NumbersNeeded, ShapeArray
 
@@ -22,7 +23,7 @@ def select(x: ShapeArray, key: Any) -> Any:
     return ask(_chosen, window, *arrays)
 
 
-def _chosen(window: Any, *arrays: Any) -> Any:
+def _chosen(window: Array, *arrays: Any) -> Any:
     return window[tuple([slice(None) if array is None else array for array in arrays])]
 
 

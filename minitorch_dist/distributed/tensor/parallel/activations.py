@@ -33,7 +33,7 @@ class _Move(Function):
     """One array to another by `there`, gradients by `back`."""
 
     @staticmethod
-    def forward(ctx: Any, there: Any, back: Any, tensor: Tensor) -> Any:
+    def forward(ctx: Any, there: Any, back: Any, tensor: Tensor) -> Tensor:
         ctx.back = back
         return base.new(Tensor, there(tensor.array), tensor.device)
 

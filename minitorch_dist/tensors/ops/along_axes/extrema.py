@@ -69,7 +69,7 @@ def among_equals(g: Array, x: Array, out: Any) -> Any:
     return only(np.asanyarray(g / mask.sum()).astype(g.dtype, copy=False), mask)
 
 
-def _shared(g: Array, x: Array, out: Any, over: tuple[int, ...], keepdim: bool) -> Any:
+def _shared(g: Array, x: Array, out: Array, over: tuple[int, ...], keepdim: bool) -> Any:
     """The same along some axes; a nan is not equal to itself, and has a nan for a gradient."""
     mask = x == spread(np.asanyarray(out), x.shape, over, keepdim)
     part = mask / mask.sum(over, dtype=np.int64, keepdims=True)

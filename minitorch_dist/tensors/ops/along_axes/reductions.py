@@ -66,7 +66,7 @@ def prod(input: T, dim: int | None = None, keepdim: bool = False, *, dtype: dtyp
     return record(out, "ProdBackward0" if dim is None else "ProdBackward1", (input, backward, input))
 
 
-def _others(x: Array, over: tuple[int, ...]) -> Any:
+def _others(x: Array, over: tuple[int, ...]) -> Array:
     """For each element, the product of all others: of those before it and those after it.
 
     Dividing the product by the element would do as well, were no element 0.

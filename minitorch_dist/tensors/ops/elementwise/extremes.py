@@ -82,7 +82,7 @@ def clamp(input: T, min: Number | None = None, max: Number | None = None) -> T:
     return record(clipped(x, low, high), "ClampBackward1", (input, inside, input))
 
 
-def clipped(x: Array, low: Any, high: Any, out: Array | None = None) -> Any:
+def clipped(x: Array, low: Array | None, high: Array | None, out: Array | None = None) -> Any:
     if low is not None:
         x = beside_number(np.maximum, x, low, out)
     if high is not None:

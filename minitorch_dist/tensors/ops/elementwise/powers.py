@@ -83,7 +83,7 @@ def _by_base(g: Array, x: Array, y: Array) -> Any:
     return only(g * (y * np.power(x, y - 1)), y != 0)
 
 
-def _growth(x: Array, y: Array, out: Array) -> Any:
+def _growth(x: Array, y: Array, out: Array) -> Array:
     """The derivative of x ** y by y; at x = 0 it is 0 for y >= 0."""
     return np.where((x == 0) & (y >= 0), x.dtype.type(0), out * np.log(x))
 

@@ -56,7 +56,7 @@ def _torchs_name(node: str) -> str:
 LN2: Final = math.log(2)
 
 
-def logistic(x: Array) -> Any:
+def logistic(x: Array) -> Array:
     """1 / (1 + exp(-x)), without overflow: exp of a large number is inf, and 1 / inf is 0."""
     if x.itemsize == 2:  # halves are rounded once
         return logistic(x.astype(np.float32)).astype(x.dtype)

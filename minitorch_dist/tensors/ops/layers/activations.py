@@ -71,7 +71,7 @@ def silu(input: T, inplace: bool = False) -> T:
     return pointwise(input, "SiluBackward0", "silu_cpu", _silu, _silu_slope)
 
 
-def _silu(x: Array) -> Any:
+def _silu(x: Array) -> Array:
     out = logistic(x)
     out *= x
     return out
@@ -91,7 +91,7 @@ def gelu(input: T, approximate: str = "none") -> T:
     return pointwise(input, "GeluBackward0", "GeluKernelImpl", _gelu, _gelu_slope)
 
 
-def _gelu(x: Array) -> Any:
+def _gelu(x: Array) -> Array:
     return in_blocks(lambda x: x * normal_cdf_of_block(x), x)
 
 
@@ -115,7 +115,7 @@ def _gelu_tanh_slope(x: Array) -> Any:
 def softplus(input: T, beta: float = 1.0, threshold: float = 20.0) -> T:
     """log(1 + exp(beta * input)) / beta, and `input` itself beyond `threshold`"""
 
-    def value(x: Array) -> Any:
+    def value(x: Array) -> Array:
         return np.where(x * beta > threshold, x, np.log1p(np.exp(x * beta)) / beta)
 
     def slope(x: Array) -> Any:

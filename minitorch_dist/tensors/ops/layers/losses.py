@@ -206,7 +206,7 @@ def binary_cross_entropy_with_logits(
     small = np.exp(-np.abs(x))
     softplus = np.log1p(small) + np.maximum(-x, 0)  # log(1 + exp(-x))
 
-    def growth(size: Any) -> Any:
+    def growth(size: Any) -> int:
         """The share that `pos_weight` adds. Without one it is 0, also for infinite sizes."""
         return 0 if q is None else (q - 1) * size
 

@@ -115,7 +115,7 @@ def logsumexp(input: T, dim: Dims, keepdim: bool = False) -> T:
     return record(out, "LogsumexpBackward0", (input, backward, input), reads_result=True)
 
 
-def _logsumexp(x: Array, over: tuple[int, ...], keepdim: bool) -> Any:
+def _logsumexp(x: Array, over: tuple[int, ...], keepdim: bool) -> Array:
     wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
     top = np.maximum.reduce(wide, over, keepdims=True, initial=-np.inf)
     top = np.where(np.isinf(top), wide.dtype.type(0), top)

@@ -34,7 +34,7 @@ def made(array: Array, device: Device = None, requires_grad: bool = False) -> An
     return out
 
 
-def like(device: Device) -> Any:
+def like(device: Device) -> Array | None:
     """For numpy's argument of this name: what an array of a new tensor on `device` is like."""
     return mode.template(devices.resolve(device))
 

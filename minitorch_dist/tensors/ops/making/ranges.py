@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from minitorch_dist.tensors.tensor import Tensor
 
 
-def _number(value: Any, name: str) -> Any:
+def _number(value: Any, name: str) -> float:
     """A Python number, or the one inside a 0-dim tensor."""
     if isinstance(value, TensorBase):
         if value.array.ndim:
