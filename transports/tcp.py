@@ -246,7 +246,7 @@ class TcpTransport(DrivenTransport):
         if self._state != "open":
             return TransportClosed(f"rank {self.rank} closed its tcp transport during a send")
         if link.lost is not None or link.verdict:
-            return link.loss()
+            return PeerLost(link.peer, link.verdict if link.lost is None else link.lost.why)
         return PeerLost(link.peer, f"its connection broke while we sent: {error.strerror}")
 
     # -- closing ----------------------------------------------------------------------------

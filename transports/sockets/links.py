@@ -148,10 +148,6 @@ class PeerConnection:
             return f"its connection ended{self.where()}"
         return f"its connection broke{self.where()}: {error}"
 
-    def loss(self) -> PeerLost:
-        """The error of a send. The peer is lost, or we have ended its connection."""
-        return PeerLost(self.peer, self.verdict if self.lost is None else self.lost.why)
-
     def break_off(self) -> None:
         """We were interrupted amid a message."""
         self.verdict = BROKEN_OFF

@@ -68,6 +68,7 @@ class StoreServer:
         self._poll.register(self._wake, select.POLLIN)
         self._strangers: set[int] = set()  # files of the listener that are polled for
         self._is_closing = False
+        self.users = 0  # stores of this process
         self._look = clock.deadline(liveness.SLICE)
         self._thread = clock.start(self._serve, f"store server {self.port}")
 

@@ -32,8 +32,7 @@ KNOCK = 1.0  # seconds to ask who holds a port
 GRACE = 30.0  # seconds beyond a timeout, after which the server itself counts as silent
 ALL = "init/all"  # a queue, which `num_keys` does not count: something stands in it when all have joined
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# Of multi-tenant stores: server by port, and its users.
-_shared: dict[int, tuple[StoreServer, int]] = {}
+_shared: dict[int, StoreServer] = {}  # of multi-tenant stores, by port
 
 
 class TCPStore(Store):
@@ -86,11 +85,10 @@ class TCPStore(Store):
         self._is_closed = False
         self._lost: DistNetworkError | None = None  # why the server cannot be reached any more
         self._server: StoreServer | None = None
-        self._is_shared = multi_tenant
         if is_master:
-            self._server = self._serve()
+            self._server = self._serve(multi_tenant)
             self.port = self._server.port
-        self._finalizer = weakref.finalize(self, _release, self._server, self._is_shared, self._idle)
+        self._finalizer = weakref.finalize(self, _release, self._server, self._idle)
         try:
             deadline = self._clock.deadline(self._seconds)
             self._idle.append(dial(*self._there, self._clock, deadline, self._job))
@@ -99,14 +97,13 @@ class TCPStore(Store):
             self.close()
             raise
 
-    def _serve(self) -> StoreServer:
-        if self._is_shared and self.port in _shared:
-            server, users = _shared[self.port]
-            _shared[self.port] = server, users + 1
-            return server
-        server = StoreServer(self._listen(), self.world_size, self._clock, self._job)
-        if self._is_shared:
-            _shared[server.port] = server, 1
+    def _serve(self, multi_tenant: bool) -> StoreServer:
+        server = _shared.get(self.port) if multi_tenant else None
+        if server is None:
+            server = StoreServer(self._listen(), self.world_size, self._clock, self._job)
+            if multi_tenant:
+                _shared[server.port] = server
+        server.users += 1
         return server
 
     def _listen(self) -> socket.socket:
@@ -215,18 +212,15 @@ class TCPStore(Store):
         self._finalizer()
 
 
-def _release(server: StoreServer | None, is_shared: bool, idle: list[socket.socket]) -> None:
+def _release(server: StoreServer | None, idle: list[socket.socket]) -> None:
     while idle:
         idle.pop().close()
-    if server is None:
-        return
-    if is_shared:
-        _, users = _shared[server.port]
-        if users > 1:
-            _shared[server.port] = server, users - 1
-            return
-        del _shared[server.port]
-    server.close()
+    if server is not None:
+        server.users -= 1
+        if not server.users:
+            if _shared.get(server.port) is server:
+                del _shared[server.port]
+            server.close()
 
 
 def _answer(connection: socket.socket, request: bytes, deadline: Deadline) -> bytearray:
