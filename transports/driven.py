@@ -51,8 +51,7 @@ class Turn:
     def give(self) -> None:
         """Give the turn back. Waiting threads look again, also at all else that they wait for."""
         self.token.append(True)
-        if self._waiting:
-            self.wake()
+        self.tell()
 
     def tell(self) -> None:
         """Let those who wait look again."""

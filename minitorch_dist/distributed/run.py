@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from minitorch_dist.distributed.elastic.agent.agent import SignalException, run as run_agent
+from minitorch_dist.distributed.elastic.agent.agent import ElasticAgent, SignalException
 from minitorch_dist.distributed.elastic.agent.job import Job
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, record, say
 from minitorch_dist.distributed.elastic.multiprocessing.workers import LOCAL_RANK, WorkerProgram
@@ -52,13 +53,7 @@ OPTIONS: list[tuple[str, str, type, Any, str]] = [
     ("module", "m", bool, False, "run a module, as python -m does"),
     ("no-python", "", bool, False, "run a program that is no Python script"),
     ("log-dir", "", str, None, "keep error files under this folder"),
-    (
-        "algorithm",
-        "",
-        str,
-        "",
-        "how collectives are carried out: ring, chain:pieces=4, or a file of yours, mine.py",
-    ),
+    ("algorithm", "", str, "", "how collectives are carried out: ring, chain:pieces=4, or mine.py"),
     ("net", "", str, "", "what `gloo`, `nccl` or no backend at all means: tcp, file, mqtt://…"),
 ]
 MORE = (
@@ -109,13 +104,10 @@ def known_options(parser: argparse.ArgumentParser, args: Sequence[str] | None) -
 
 def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
     """`2` or `1:4`."""
-    try:
-        numbers = [int(part) for part in nnodes.split(":")]
-    except ValueError as error:
-        raise ValueError(f"--nnodes {nnodes!r} is neither a number nor MIN:MAX") from error
-    if len(numbers) not in (1, 2):
-        raise RuntimeError(f'nnodes={nnodes} is not in "MIN:MAX" format')
-    fewest, most = numbers[0], numbers[-1]
+    found = re.fullmatch(r"(\d+)(?::(\d+))?", nnodes)
+    if found is None:
+        raise ValueError(f"--nnodes {nnodes!r} is neither a number nor MIN:MAX")
+    fewest, most = int(found[1]), int(found[2] or found[1])
     if not 0 < fewest <= most:
         raise AssertionError(
             f"min_nodes must be > 0 and <= max_nodes, got min_nodes={fewest}, max_nodes={most}"
@@ -125,21 +117,13 @@ def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
 
 def determine_local_world_size(nproc_per_node: str) -> int:
     """How many workers `4`, `auto`, `cpu` or `gpu` (simulated ones too) are."""
-    try:
-        number = int(nproc_per_node)
-    except ValueError as error:
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        if nproc_per_node == "cpu":
-            return cpus or 1
-        if nproc_per_node == "gpu":
-            if devices.count() == 0:
-                raise ValueError(
-                    "Cuda is not available. (Simulated devices: MINITORCH_DIST_DEVICES=4x80GB)"
-                ) from error
-            return devices.count()
-        if nproc_per_node == "auto":
-            return devices.count() or cpus or 1
-        raise ValueError(f"Unsupported nproc_per_node value: {nproc_per_node}") from error
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    words = {"cpu": cpus, "gpu": devices.count(), "auto": devices.count() or cpus}
+    if nproc_per_node == "gpu" and devices.count() == 0:
+        raise ValueError("Cuda is not available. (Simulated devices: MINITORCH_DIST_DEVICES=4x80GB)")
+    if nproc_per_node not in words and not nproc_per_node.removeprefix("-").isdecimal():
+        raise ValueError(f"Unsupported nproc_per_node value: {nproc_per_node}")
+    number = words[nproc_per_node] if nproc_per_node in words else int(nproc_per_node)
     if number < 1:
         raise ValueError(f"--nproc-per-node is {number}, but a node has at least one worker")
     return number
@@ -211,8 +195,6 @@ def job_of(args: argparse.Namespace) -> Job:
         registry.find(args.net)  # or ValueError
     if args.algorithm:
         choice.prefer(args.algorithm)
-    if most == 1:
-        fewest = 1
     return Job(
         program=program_of(args),
         place=place,
@@ -232,7 +214,7 @@ def job_of(args: argparse.Namespace) -> Job:
 def start(job: Job) -> None:
     if "OMP_NUM_THREADS" not in os.environ and job.workers > 1:
         os.environ["OMP_NUM_THREADS"] = "1"  # several workers share the cores; torchrun's default
-    run_agent(job)
+    ElasticAgent(job).run()
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -103,9 +103,11 @@ def test_wrong_roots_and_contexts() -> None:
         with pytest.raises(RuntimeError, match="Could not find autograd context"):
             autograd.get_gradients(12345)
         with autograd.context() as context_id:
-            with pytest.raises(RuntimeError, match="all roots need to be scalar"):
+            with pytest.raises(
+                RuntimeError, match=r"roots are scalars that require grad, but one of shape \[2\]"
+            ):
                 autograd.backward(context_id, [x])
-            with pytest.raises(RuntimeError, match="requires_grad not set on root"):
+            with pytest.raises(RuntimeError, match="has requires_grad=False"):
                 autograd.backward(context_id, [mtd.ones(())])
             with pytest.raises(RuntimeError, match="No tensors provided"):
                 autograd.backward(context_id, [])

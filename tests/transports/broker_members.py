@@ -79,7 +79,7 @@ def subscription(filters: list[str], qos: int = 0) -> bytes:
 
 
 def said(topic: str, payload: bytes, retain: bool = False, qos: int = 0) -> bytes:
-    return packets.publish(PublishedMessage(topic, payload, qos, retain), 1 if qos else 0)
+    return b"".join(packets.publish_pieces(PublishedMessage(topic, payload, qos, retain), 1 if qos else 0))
 
 
 def take_nothing(crowd: MqttCrowd, random: Random, scale: float) -> None:

@@ -170,7 +170,7 @@ class Client:
         return answer[2:]
 
     def publish(self, topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> None:
-        self.say(packets.publish(packets.PublishedMessage(topic, payload, qos, retain), 9))
+        self.say(b"".join(packets.publish_pieces(packets.PublishedMessage(topic, payload, qos, retain), 9)))
         if qos:
             assert self.hear() == (0x40, b"\0\x09")
 

@@ -194,7 +194,7 @@ def test_who_leaves_is_forgotten(stepped: Stepped) -> None:
         member.close()
     stepped.steps(40)
     made = stepped.server
-    assert not made._clients and not len(made._timers) and not (made._short or made._long)
+    assert not made._clients and not made._timers._ends and not (made._short or made._long)
     assert not made._waiting._asked
 
 

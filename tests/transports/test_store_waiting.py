@@ -124,12 +124,12 @@ def test_each_owner_has_one_instant(given: list[tuple[int, float]]) -> None:
     for owner, seconds in given:  # the last one of each counts
         last = {**last, owner: max(seconds, 0.0)}
     last = {owner: seconds for owner, seconds in last.items() if seconds < 1e9}
-    assert timers.left() == min(last.values(), default=None) and len(timers) == len(last)
+    assert timers.left() == min(last.values(), default=None) and len(timers._ends) == len(last)
     timers.clear(9)
     assert sorted(timers.over()) == sorted(o for o, seconds in last.items() if seconds == 0)
     clock.instant = 3 * 10**12
     assert sorted(timers.over()) == sorted(o for o, seconds in last.items() if seconds > 0)
-    assert len(timers) == 0 and timers.left() is None
+    assert len(timers._ends) == 0 and timers.left() is None
 
 
 def test_instants_that_were_set_again_are_not_kept() -> None:

@@ -237,13 +237,8 @@ def connack(code: int) -> bytes:
     return packet(CONNACK << 4, bytes((0, code)))
 
 
-def publish(message: PublishedMessage, number: int = 0) -> bytes:
-    """`number` is needed with QoS 1."""
-    return b"".join(publish_pieces(message, number))
-
-
 def publish_pieces(message: PublishedMessage, number: int = 0) -> tuple[bytes, ...]:
-    """The same; a long payload is a piece of its own, which is not copied."""
+    """`number` is needed with QoS 1. A long payload is a piece of its own, which is not copied."""
     topic = message.topic.encode()
     start = _NUMBER.pack(len(topic)) + topic + (_NUMBER.pack(number) if message.qos else b"")
     first = PUBLISH << 4 | message.qos << 1 | message.retain

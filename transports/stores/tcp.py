@@ -215,13 +215,9 @@ class TCPStore(Store):
         self._finalizer()
 
 
-def _hang_up(idle: list[socket.socket]) -> None:
+def _release(server: StoreServer | None, is_shared: bool, idle: list[socket.socket]) -> None:
     while idle:
         idle.pop().close()
-
-
-def _release(server: StoreServer | None, is_shared: bool, idle: list[socket.socket]) -> None:
-    _hang_up(idle)
     if server is None:
         return
     if is_shared:

@@ -52,6 +52,3 @@ class Timers(Generic[Owner]):
         while self._heap and self._ends.get(self._heap[0][2]) != self._heap[0][:2]:
             heapq.heappop(self._heap)  # it was cleared, or set to another instant
         return self._heap[0] if self._heap else None
-
-    def __len__(self) -> int:
-        return len(self._ends)

@@ -63,14 +63,12 @@ def backward(context_id: int, roots: Sequence[Any], retain_graph: bool = False) 
 def _edge(root: Any) -> Edge:
     if not isinstance(root, TensorBase):
         raise TypeError(f"roots are tensors, but got {type(root).__name__}")
-    if not root.requires_grad:
-        raise RuntimeError("requires_grad not set on root")
-    if root.array.size != 1:
-        raise RuntimeError(
-            f"the root of shape {list(root.array.shape)} is not a scalar, all roots need to be scalar"
-        )
     edge = edge_of(root)
-    assert edge is not None, "it requires grad"
+    if edge is None or root.array.size != 1:
+        raise RuntimeError(
+            f"roots are scalars that require grad, but one of shape {list(root.array.shape)} "
+            f"has requires_grad={root.requires_grad}"
+        )
     return edge
 
 

@@ -76,21 +76,16 @@ class RpcInbox:
         if len(header) != HEADER.size:
             return self._refuse(src, f"it sent a header of {len(header)} bytes")
         kind, flags, part, parts, id, _ = HEADER.unpack(header)
-        message = RpcMessage(src, kind, flags, id, [])
-        if parts != 1 or part or kind > FAILURE or not nbytes:
-            return self._unusual_sink(message, part, parts, nbytes)
-        message.parts.append(view := new_memory(nbytes))
-        return IncomingPart(view, partial(self.arrived.append, message))
-
-    def _unusual_sink(self, message: RpcMessage, part: int, parts: int, nbytes: int) -> Sink:
-        """Of a message that has several parts, is empty, is sent to ourselves, or should not exist."""
-        kind, src = message.kind, message.src
         if part >= parts or (kind > FAILURE and (kind != WAKE or parts != 1)):
             return self._refuse(src, f"it sent part {part} of {parts} of a message of kind {kind}")
         if kind == WAKE:
             return DISCARD
-        view = new_memory(nbytes)
-        complete = partial(self._take_part, message, part, parts, view)
+        message, view = RpcMessage(src, kind, flags, id, []), new_memory(nbytes)
+        if parts == 1:
+            message.parts.append(view)
+            complete = partial(self.arrived.append, message)
+        else:
+            complete = partial(self._take_part, message, part, parts, view)
         if nbytes:
             return IncomingPart(view, complete)
         complete()

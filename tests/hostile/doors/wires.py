@@ -239,7 +239,7 @@ def make_packet(random: Random, size: int) -> bytes:
             message = PublishedMessage(
                 topic, random.randbytes(random.choice((0, 9, 200))), qos, random.random() < 0.5
             )
-            whole = packets.publish(message, random.randrange(1, 99))
+            whole = b"".join(packets.publish_pieces(message, random.randrange(1, 99)))
             length = 1 + next(n for n, byte in enumerate(whole[1:], 1) if byte < 128)
             return whole[:1] + whole[length:]
         case 2:

@@ -109,7 +109,7 @@ class Brokers:
         text = f"message {self.said}".encode() * (self.said % 50 + 1)
         message = PublishedMessage("honest/topic", text, 1, False)
         try:
-            self.speaker.socket.sendall(packets.publish(message, self.said % 0xFFFF + 1))
+            self.speaker.socket.sendall(b"".join(packets.publish_pieces(message, self.said % 0xFFFF + 1)))
             body = self._expect(self.listener, 0x32)
             self._expect(self.speaker, 0x40)
             end = 2 + int.from_bytes(body[:2], "big")

@@ -224,7 +224,3 @@ class ElasticAgent:
                 each.error_file = "<N/A>"  # it goes with us
         note = f"All workers were started again {state.restarts} time(s) (--max-restarts {state.rules.max_restarts})."
         return ChildFailedError(f"{self.job.program}", failures, note if state.restarts else "")
-
-
-def run(job: Job) -> None:
-    ElasticAgent(job).run()

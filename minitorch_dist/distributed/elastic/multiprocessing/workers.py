@@ -37,7 +37,17 @@ class WorkerProgram:
 
     def command(self, local_rank: int) -> list[str]:
         arguments = [each.replace(LOCAL_RANK, str(local_rank)) for each in self.arguments]
-        return [sys.executable, "-u", str(ENTRY), str(os.getpid()), self.kind, self.target, *arguments]
+        return [
+            sys.executable,
+            "-u",
+            "-X",
+            "faulthandler",
+            str(ENTRY),
+            str(os.getpid()),
+            self.kind,
+            self.target,
+            *arguments,
+        ]
 
     def __str__(self) -> str:
         return self.target
@@ -59,7 +69,7 @@ class WorkerProcess:
         self.error_file = environment["TORCHELASTIC_ERROR_FILE"]
         with sigint.without_sigint():  # `entry` lets it hear
             self._process = subprocess.Popen(
-                program.command(local_rank), env={"PYTHONFAULTHANDLER": "1", **os.environ, **environment},
+                program.command(local_rank), env={**os.environ, **environment},
                 process_group=0 if self._leads else None,
                 stdin=subprocess.DEVNULL if is_terminal and self._leads else None,
             )  # fmt: skip
