@@ -1,4 +1,4 @@
-"""Units of FSDP, lesson 21's and the library's plain one: backwards that are not like all others."""
+"""Lesson 21's units of FSDP: backwards that are not like all others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.distributed.fsdp.plain import PlainUnit
 from minitorch_dist.optim import Adam
 from minitorch_dist.testing import check_same_as_one_rank, exact
 from mtd.course import lesson
@@ -22,11 +21,8 @@ SIZES = (1, 2, 3, 5, 8)
 RATE = 2.0**-4
 
 
-@pytest.fixture(scope="module", params=["lesson", "plain"])
-def unit(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "plain":
-        yield PlainUnit
-        return
+@pytest.fixture(scope="module")
+def unit() -> Iterator[Any]:
     one = lesson.find(21)
     with LessonAnswer.ours(one).searched():
         yield importlib.import_module("sharded").FullyShardedDataParallel
@@ -45,25 +41,20 @@ class Sums(nn.Module):
 
 
 def whole(unit: Any) -> list[float]:
-    """All ranks' shards of the gradients, without the padding; nan where there is none. The plain unit has one shard, lesson
-    21's one for each parameter."""
-    shapes = [part.shape for part in unit.parts] if hasattr(unit, "shard_0") else [*unit.shapes]
-    counts = [shape.numel() for shape in shapes]
+    """All ranks' shards of the gradients, without the padding; nan where there is none."""
     found: list[float] = []
-    for shard, count in zip(
-        unit.parameters(), counts if hasattr(unit, "shard_0") else [sum(counts)], strict=True
-    ):
+    for part in unit.parts:
+        shard = part.shard
         mine = torch.full(shard.shape, float("nan")) if shard.grad is None else shard.grad
         parts = [torch.empty_like(mine) for _ in range(dist.get_world_size())]
         dist.all_gather(parts, mine)
-        found += torch.cat(parts)[:count].tolist()
+        found += torch.cat(parts)[: part.shape.numel()].tolist()
     return found
 
 
 def held(unit: Any) -> int:
     """Bytes of what is whole."""
-    parts = unit.parts if hasattr(unit, "shard_0") else [unit]
-    return sum(part.whole.untyped_storage().nbytes() for part in parts)
+    return sum(part.whole.untyped_storage().nbytes() for part in unit.parts)
 
 
 class Half(nn.Module):
@@ -168,11 +159,6 @@ def two_kinds(unit: Any, kind: str) -> tuple[list[bool], list[float]]:
 @pytest.mark.parametrize("kind", ["frozen", "dtype"])
 @pytest.mark.parametrize("size", SIZES)
 def test_a_unit_of_two_kinds(unit: Any, kind: str, size: int) -> None:
-    """One vector cannot hold both, so the plain unit refuses them. Shards of each parameter can."""
-    if unit is PlainUnit:
-        with pytest.raises(ValueError, match=r"2 kinds.*[Ww]rap layers"):
-            sim.run(two_kinds, size, (unit, kind))
-        return
     for is_none, grads in sim.run(two_kinds, size, (unit, kind)).results:
         assert is_none == [kind == "frozen", False, False]
         assert grads[2:] == [(size + 1) / 2] * 4

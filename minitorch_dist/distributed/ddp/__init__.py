@@ -1,6 +1,7 @@
 """The same model on every rank, each with its part of the data: gradients are averaged in backward.
 
-steps            three simple forms: naive, in buckets, overlapped. Read them first
+Lessons 17, 18 and 19 have it in three simple forms: one by one, in buckets, overlapped. Read them first.
+
 module           `DistributedDataParallel`, the module one writes, and what happens in an iteration
 reducer          gradients are averaged while backward still computes others
 buckets          which gradients travel together; into a bucket and out of it

@@ -1,6 +1,7 @@
 """Fully sharded data parallelism: every rank keeps 1/P of the model, and borrows the rest.
 
-plain                        one unit in its simplest form. Read it first
+`lessons/21_fsdp/sharded.py` has one unit in its simplest form. Read it first.
+
 options                      torch's options
 shard_layout                 where each parameter lies
 pages                        memory that comes and goes at one address
