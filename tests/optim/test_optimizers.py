@@ -116,12 +116,3 @@ def test_the_ledger_knows_what_optimizers_hold() -> None:
         assert book.snapshot().by_category["optimizer"] == 8000  # `step` lives on the CPU
         assert opt.state[w]["exp_avg"].device == w.device
         assert opt.state[w]["step"].device == devices.CPU
-
-
-def test_a_schedule_says_where_it_is() -> None:
-    groups = [{"params": [parameter([1.0])]}, {"params": [parameter([1.0])], "lr": 0.01}]
-    optimizer = optim.SGD(groups, lr=0.1)
-    schedule = optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
-    optimizer.step()
-    schedule.step()
-    assert repr(schedule) == "<StepLR at epoch 1, lr 0.05, 0.005>"

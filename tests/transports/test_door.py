@@ -194,7 +194,6 @@ def test_a_store_goes_on_while_strangers_knock() -> None:
     crowd = attacks(store.port)
     other = TCPStore("localhost", store.port)
     assert other.get("k") == b"v" and other.add("n", 2) == 2 and other.num_keys() == 2
-    assert "refused" in repr(store)
     for closing in [*crowd, other, store]:
         closing.close()
 

@@ -23,10 +23,9 @@ from minitorch_dist.distributed.rpc.message import (
     SYSTEM,
     WAKE,
     RpcMessage,
-    Sender,
 )
 from minitorch_dist.distributed.rpc.serve import RequestServer
-from minitorch_dist.distributed.rpc.worker import RpcInbox
+from minitorch_dist.distributed.rpc.worker import RpcInbox, RpcWorker
 from minitorch_dist.nn.parameter import Parameter
 from tests.distributed.codec import values
 from tests.hostile.bending import bytes_bender, fields_of
@@ -147,10 +146,11 @@ class Home:
     """As much of an agent as requests need."""
 
     is_open = True
+    send, send_if_there = RpcWorker.send, RpcWorker.send_if_there
 
-    def __init__(self) -> None:
+    def __init__(self, transport: Mute) -> None:
+        self.transport = transport
         self.me = WorkerInfo("me", 0)
-        self.sender: Sender
         self.parts: dict[Any, Any] = {}
         self.dropped_refs: deque[Any] = deque()
         self.when_lost: list[Any] = []
@@ -269,8 +269,8 @@ class AllFailed(Exception):
 
 def read_requests(given: Any) -> None:
     """Nothing that a worker says is raised here, nor runs what was not registered."""
-    home, wire = Home(), Mute()
-    home.sender = Sender(wire)  # type: ignore[arg-type]
+    wire = Mute()
+    home = Home(wire)
     server = RequestServer(home)  # type: ignore[arg-type]
     for id, (kind, flags, meta) in enumerate(given, 1):
         job = server.take(RpcMessage(1, kind, flags, id, [memoryview(bytearray(meta))]))
