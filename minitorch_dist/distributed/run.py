@@ -33,6 +33,8 @@ from transports import registry
 from transports.errors import DistError
 
 BACKENDS = ("static", "c10d")
+WAITS = tuple(each.name for each in fields(Patience))
+OF_TORCH = frozenset({"read_timeout", "rank", "store_type", "heartbeat_timeout"})
 
 # name, short name, type, default, help; a type of bool is a switch
 OPTIONS: list[tuple[str, str, type, Any, str]] = [
@@ -130,17 +132,20 @@ def determine_local_world_size(nproc_per_node: str) -> int:
 
 
 def parse_conf(text: str) -> dict[str, str]:
-    """`key=value,key=value`."""
+    """`key=value,key=value`, with torch's keys for its own store among them, which change nothing here."""
     pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
     conf = {key: value for key, _, value in pairs if value}
-    names = ["is_host", *(each.name for each in fields(Patience))]
-    if len(conf) < len(pairs) or (set(conf) - set(names)):
+    names = ["is_host", "timeout", *WAITS]
+    if len(conf) < len(pairs) or (set(conf) - {*names, *OF_TORCH}):
         raise ValueError(f"--rdzv-conf does not know {text}; it is KEY=SECONDS,… of {', '.join(names)}")
     return conf
 
 
 def patience_of(conf: dict[str, str]) -> Patience:
-    return Patience(**{name: float(value) for name, value in conf.items() if name != "is_host"})
+    """How long to wait; `timeout` is torch's name for the time to join."""
+    waits = {"join_timeout": conf["timeout"]} if "timeout" in conf else {}
+    waits |= {name: conf[name] for name in WAITS if name in conf}
+    return Patience(**{name: float(value) for name, value in waits.items()})
 
 
 def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple[StorePlace, str, int]:

@@ -130,6 +130,15 @@ def test_wrong_options_are_refused_in_words(options: list[str], says: str) -> No
     assert caught.value.code == 2 and says in lines[0]
 
 
+def test_torchs_keys_of_rdzv_conf_are_taken() -> None:
+    from minitorch_dist.distributed import run as launcher
+
+    conf = launcher.parse_conf("timeout=900,read_timeout=60,store_type=file,rank=0,last_call_timeout=5")
+    patience = launcher.patience_of(conf)
+    assert (patience.join_timeout, patience.last_call_timeout) == (900, 5)
+    assert launcher.patience_of(launcher.parse_conf("timeout=900,join_timeout=3")).join_timeout == 3
+
+
 FLAKY = """
 import os, sys
 count = os.environ["TORCHELASTIC_RESTART_COUNT"]
