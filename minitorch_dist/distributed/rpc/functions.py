@@ -7,7 +7,6 @@ it is not            what was registered: functions, classes, and the methods wr
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,15 +21,8 @@ def async_execution(fn: F) -> F:
 
     It works above and below `@staticmethod` and `@classmethod`.
     """
-    if isinstance(fn, staticmethod | classmethod):
-        return type(fn)(async_execution(fn.__func__))
-
-    @functools.wraps(fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return fn(*args, **kwargs)
-
-    setattr(wrapper, MARK, fn)
-    return wrapper  # type: ignore[return-value]
+    setattr(fn.__func__ if isinstance(fn, staticmethod | classmethod) else fn, MARK, True)
+    return fn
 
 
 def is_async(function: Callable[..., Any]) -> bool:
