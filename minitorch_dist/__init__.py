@@ -122,11 +122,7 @@ from minitorch_dist.tensors.ops.elementwise.comparison import (
     where as where,
 )
 from minitorch_dist.tensors.ops.elementwise.conversion import is_tensor as is_tensor
-from minitorch_dist.tensors.ops.elementwise.copying import (
-    clone as clone,
-    detach as detach,
-    detach_ as detach_,
-)
+from minitorch_dist.tensors.ops.elementwise.copying import clone as clone, detach as detach, detach_ as detach_
 from minitorch_dist.tensors.ops.elementwise.division import (
     div as div,
     floor_divide as floor_divide,
@@ -244,12 +240,7 @@ from minitorch_dist.tensors.ops.making.random import (
 from minitorch_dist.tensors.ops.making.ranges import arange as arange, eye as eye, linspace as linspace
 from minitorch_dist.tensors.ops.shapes.axes import permute as permute, t as t, transpose as transpose
 from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes as broadcast_shapes
-from minitorch_dist.tensors.ops.shapes.joining import (
-    cat as cat,
-    concat as concat,
-    stack as stack,
-    vstack as vstack,
-)
+from minitorch_dist.tensors.ops.shapes.joining import cat as cat, concat as concat, stack as stack, vstack as vstack
 from minitorch_dist.tensors.ops.shapes.layout import (
     channels_last as channels_last,
     contiguous_format as contiguous_format,
@@ -297,10 +288,7 @@ from minitorch_dist.tensors.printing import set_printoptions as set_printoptions
 from minitorch_dist.tensors.promotion import result_type as result_type
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
-from minitorch_dist.tensors.threads import (
-    get_num_threads as get_num_threads,
-    set_num_threads as set_num_threads,
-)
+from minitorch_dist.tensors.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from minitorch_dist.version import __version__ as __version__
 
 importlib.import_module("minitorch_dist.tensors.malloc_tuning").keep()
@@ -330,11 +318,7 @@ if TYPE_CHECKING:
         is_autocast_enabled as is_autocast_enabled,
     )
     from minitorch_dist.launching import launch as launch
-    from minitorch_dist.serialization import (
-        SerializationError as SerializationError,
-        load as load,
-        save as save,
-    )
+    from minitorch_dist.serialization import SerializationError as SerializationError, load as load, save as save
 
 _ROOMS = {
     "amp",

@@ -31,13 +31,10 @@ def compile(
     which nobody makes here; it is refused.
     """
     if mode is not None and options is not None:
-        raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
-        )
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if callable(backend):
         raise NotImplementedError(
-            "compile() has no graph to give to a backend: minitorch_dist runs the Python you read. "
-            "Leave backend out."
+            "compile() has no graph to give to a backend: minitorch_dist runs the Python you read. Leave backend out."
         )
     if not disable:
         _tell_once()

@@ -23,10 +23,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 _PENDING, _RESULT, _ERROR = "pending", "result", "error"
-TWICE = (
-    "Attempting to mark a completed Future as complete again. Note that a Future can only be marked "
-    "completed once."
-)
+TWICE = "Attempting to mark a completed Future as complete again. Note that a Future can only be marked completed once."
 
 
 def system_condition() -> Condition:
@@ -45,9 +42,11 @@ class Future(Generic[T]):
     _content: Any = None  # the value, or the exception and its traceback
 
     def __init__(
-        self, *, devices: Sequence[int | str | device_names.device] | None = None,
+        self,
+        *,
+        devices: Sequence[int | str | device_names.device] | None = None,
         condition: Callable[[], Any] = system_condition,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._condition = condition
         self._changed = condition()
         self._callbacks: list[Callable[[Future[T]], Any]] = []
@@ -146,9 +145,7 @@ class Future(Generic[T]):
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
         """Run `callback` when this is done. An exception in it is logged and goes no further."""
         if not callable(callback):
-            raise TypeError(
-                f"add_done_callback(): the callback must be callable, not {type(callback).__name__}"
-            )
+            raise TypeError(f"add_done_callback(): the callback must be callable, not {type(callback).__name__}")
 
         def run(done: Future[T]) -> None:
             try:

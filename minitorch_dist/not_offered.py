@@ -162,9 +162,7 @@ def tells_what_is_gone(cls: type[C]) -> type[C]:
 def no_attribute(self: object, name: str) -> AttributeError:
     """The error of a `__getattr__`, which Python asks last: also where a `Gone` has raised."""
     if any(isinstance(vars(cls).get(name), Gone) for cls in type(self).__mro__):
-        return AttributeError(
-            f"{type(self).__name__!r} has no attribute {name!r}. {LEFT}", name=name, obj=self
-        )
+        return AttributeError(f"{type(self).__name__!r} has no attribute {name!r}. {LEFT}", name=name, obj=self)
     return AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
 

@@ -34,7 +34,5 @@ def find(name: str) -> Any:
         for point in entry_points(group=GROUP, name=name):
             register(name, point.load())
     if name not in _registered:
-        raise ImportError(
-            f"nothing in this program brings {name!r} to runs. Say `import {BROUGHT_BY[name]}` first"
-        )
+        raise ImportError(f"nothing in this program brings {name!r} to runs. Say `import {BROUGHT_BY[name]}` first")
     return _registered[name]

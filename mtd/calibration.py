@@ -131,12 +131,7 @@ class Fit(NamedTuple):
 
 def save_network(path: str | Path, latency: int, per_byte: Fraction, about: dict[str, Any]) -> None:
     """Write down measured links, in picoseconds, for `nets.load`."""
-    words = {
-        "format": nets.FORMAT,
-        "latency_ps": latency,
-        "ps_per_byte": per_byte.as_integer_ratio(),
-        **about,
-    }
+    words = {"format": nets.FORMAT, "latency_ps": latency, "ps_per_byte": per_byte.as_integer_ratio(), **about}
     whole_files.write(path, json.dumps(words, indent=1) + "\n")
 
 
@@ -167,12 +162,7 @@ def exchanges(trips: int, exchange: Exchange, sizes: Sequence[int] = SIZES) -> d
 
 
 def _timed(
-    exchange: Exchange,
-    trips: int,
-    message: Array,
-    into: Array,
-    times: list[int],
-    operation: CollectiveOperation,
+    exchange: Exchange, trips: int, message: Array, into: Array, times: list[int], operation: CollectiveOperation
 ) -> None:
     clock = world.current().clock
     for trip in range(1, trips + 1):

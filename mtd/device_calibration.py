@@ -114,10 +114,14 @@ def _seconds(function: Callable[[], Any], repeats: int, within: int) -> float:
 def save(device: Device, path: str | Path) -> None:
     """Write a device to a file that `sim.gpu` reads."""
     words = {
-        "bandwidth": round(device.bandwidth), "launch": device.launch, "top": device.top,
-        "half": device.half, "contention": device.contention, "fitted": device.fitted,
+        "bandwidth": round(device.bandwidth),
+        "launch": device.launch,
+        "top": device.top,
+        "half": device.half,
+        "contention": device.contention,
+        "fitted": device.fitted,
         **({} if device.memory is None else {"memory": device.memory}),
-    }  # fmt: skip
+    }
     lines = [f"[{json.dumps(device.name)}]"]
     lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in words.items()]
     for part, table in (("peak", device.peak), ("sources", device.sources)):

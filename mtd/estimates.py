@@ -36,9 +36,7 @@ def network_of(net: Topology | Network) -> Network:
     return net if isinstance(net, Network) else Network(net)
 
 
-def estimate(
-    schedule: Schedule, size: int, nbytes: int, net: Topology | Network, adding: int = 0
-) -> Estimate:
+def estimate(schedule: Schedule, size: int, nbytes: int, net: Topology | Network, adding: int = 0) -> Estimate:
     """All ranks begin together. `adding`: ps to add a byte."""
     time = time_of(schedule, size, nbytes, net, adding)
     bill = cost(schedule, size, nbytes, topology_links.links_of(network_of(net).topology, adding))
@@ -86,7 +84,7 @@ def message_by_message(schedule: Schedule, size: int, nbytes: int, network: Netw
 
 def compare(
     collective: str, size: int, nbytes: int, net: Topology | Network, algorithm: str | None = None, adding: int = 0
-) -> list[Estimate]:  # fmt: skip
+) -> list[Estimate]:
     """All algorithms (or the one that is named), the fastest first. One in a file stands beside all others."""
     links = topology_links.links_of(network_of(net).topology, adding)
     found = []

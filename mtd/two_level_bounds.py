@@ -77,7 +77,4 @@ def _transfer(collective: str, size: int, nodes: list[int], net: TwoLevel) -> Fr
         case "all_to_all":
             return max(((g - 1) * near + (size - g) * far) / size for g in nodes)
     assert collective in HALVES, collective
-    return max(
-        (Fraction(g * (size - 1) - (size - g), size) * near + Fraction(size - g, size) * far) / g
-        for g in nodes
-    )
+    return max((Fraction(g * (size - 1) - (size - g), size) * near + Fraction(size - g, size) * far) / g for g in nodes)

@@ -129,8 +129,7 @@ class Agent:
         """All observers walk at once, then the agent learns: the loss, and the steps per walker."""
         self.said = [[] for _ in range(self.options.walkers)]
         walks = [
-            observer.rpc_async(timeout=0).run_episode(self.rref, self.options.steps)
-            for observer in self.observers
+            observer.rpc_async(timeout=0).run_episode(self.rref, self.options.steps) for observer in self.observers
         ]
         rewards = {}
         for walk in walks:

@@ -86,10 +86,12 @@ def train(trainer, trainers, ps_rref, options):
 
 def run_ps(trainers, options):
     ps_rref = rpc.RRef(BatchUpdateParameterServer(trainers, options.lr))
-    results = wait_all([
-        rpc.rpc_async(f"trainer_{t + 1}", train, args=(t, trainers, ps_rref, options), timeout=0)
-        for t in range(trainers)
-    ])  # fmt: skip
+    results = wait_all(
+        [
+            rpc.rpc_async(f"trainer_{t + 1}", train, args=(t, trainers, ps_rref, options), timeout=0)
+            for t in range(trainers)
+        ]
+    )
     losses = [sum(step) / trainers for step in zip(*results, strict=True)]
     for step in range(0, options.steps, max(1, options.steps // 10)):
         print(f"update {step} loss {losses[step]:.6f}")

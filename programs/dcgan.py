@@ -22,19 +22,28 @@ from seam import alike, count, curve, digits, flags, noise, pictures, start
 def generator(z, width):
     """From z numbers to 7×7, 14×14 and 28×28 pixels, each between -1 and 1."""
     return nn.Sequential(
-        nn.ConvTranspose2d(z, 2 * width, 7), nn.GroupNorm(1, 2 * width), nn.ReLU(),
-        nn.ConvTranspose2d(2 * width, width, 4, 2, 1), nn.GroupNorm(1, width), nn.ReLU(),
-        nn.ConvTranspose2d(width, 1, 4, 2, 1), nn.Tanh(),
-    )  # fmt: skip
+        nn.ConvTranspose2d(z, 2 * width, 7),
+        nn.GroupNorm(1, 2 * width),
+        nn.ReLU(),
+        nn.ConvTranspose2d(2 * width, width, 4, 2, 1),
+        nn.GroupNorm(1, width),
+        nn.ReLU(),
+        nn.ConvTranspose2d(width, 1, 4, 2, 1),
+        nn.Tanh(),
+    )
 
 
 def discriminator(width):
     """The same way back, to one number: is it real?"""
     return nn.Sequential(
-        nn.Conv2d(1, width, 4, 2, 1), nn.LeakyReLU(0.2),
-        nn.Conv2d(width, 2 * width, 4, 2, 1), nn.GroupNorm(1, 2 * width), nn.LeakyReLU(0.2),
-        nn.Conv2d(2 * width, 1, 7), nn.Flatten(0),
-    )  # fmt: skip
+        nn.Conv2d(1, width, 4, 2, 1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(width, 2 * width, 4, 2, 1),
+        nn.GroupNorm(1, 2 * width),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(2 * width, 1, 7),
+        nn.Flatten(0),
+    )
 
 
 def is_real(scores):

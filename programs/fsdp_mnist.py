@@ -22,11 +22,7 @@ import minitorch_dist.multiprocessing as mp
 import minitorch_dist.nn as nn
 import minitorch_dist.nn.functional as F
 import minitorch_dist.optim as optim
-from minitorch_dist.distributed.fsdp import (
-    FullStateDictConfig,
-    FullyShardedDataParallel as FSDP,
-    StateDictType,
-)
+from minitorch_dist.distributed.fsdp import FullStateDictConfig, FullyShardedDataParallel as FSDP, StateDictType
 from minitorch_dist.distributed.fsdp.wrap import size_based_auto_wrap_policy
 from seam import alike, count, digits, flags, start
 
@@ -88,12 +84,7 @@ def run(rank, world_size, options):
     dist.init_process_group("gloo", rank=rank, world_size=world_size)
     device = device_of(rank)
     policy = functools.partial(size_based_auto_wrap_policy, min_num_params=10_000)
-    model = FSDP(
-        alike(Net()),
-        auto_wrap_policy=policy,
-        device_id=device,
-        sync_module_states=device.type != "cpu",
-    )
+    model = FSDP(alike(Net()), auto_wrap_policy=policy, device_id=device, sync_module_states=device.type != "cpu")
     ours = sum(parameter.numel() for parameter in model.parameters())
     optimizer = optim.Adadelta(model.parameters(), lr=options.lr)
     losses = train(model, optimizer, rank, world_size, device, options)

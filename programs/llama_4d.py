@@ -26,11 +26,7 @@ import minitorch_dist.nn as nn
 import minitorch_dist.nn.functional as F
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from seam import alike, count, curve, flags, start
 from small_gpt import LETTERS, batch, turned, turns
 
@@ -72,8 +68,7 @@ class Attention(nn.Module):
     def forward(self, x):
         rows, length, _ = x.shape
         q, k, v = (
-            linear(x).reshape(rows, length, -1, self.size).transpose(1, 2)
-            for linear in (self.q, self.k, self.v)
+            linear(x).reshape(rows, length, -1, self.size).transpose(1, 2) for linear in (self.q, self.k, self.v)
         )
         q, k = turned(q, self.by), turned(k, self.by)
         k, v = (Gathered.apply(one, self.context) for one in (k, v))
@@ -96,9 +91,12 @@ class Block(nn.Module):
 
 
 TENSOR_PLAN = {
-    **{f"attention.{name}": ColwiseParallel() for name in "qkv"}, "attention.o": RowwiseParallel(),
-    "gate": ColwiseParallel(), "up": ColwiseParallel(), "down": RowwiseParallel(),
-}  # fmt: skip
+    **{f"attention.{name}": ColwiseParallel() for name in "qkv"},
+    "attention.o": RowwiseParallel(),
+    "gate": ColwiseParallel(),
+    "up": ColwiseParallel(),
+    "down": RowwiseParallel(),
+}
 
 
 def stage_of(mesh, options):
@@ -107,10 +105,12 @@ def stage_of(mesh, options):
     layers = [Block(options.width, options.heads, options.length, context) for _ in range(options.layers)]
     whole = alike(
         nn.Sequential(
-            nn.Embedding(len(LETTERS), options.width), *layers,
-            nn.RMSNorm(options.width), nn.Linear(options.width, len(LETTERS), bias=False),
+            nn.Embedding(len(LETTERS), options.width),
+            *layers,
+            nn.RMSNorm(options.width),
+            nn.Linear(options.width, len(LETTERS), bias=False),
         )
-    )  # fmt: skip
+    )
     stage, stages = mesh.get_local_rank("pipeline"), options.pipeline
     first, last = (1 + options.layers * end // stages for end in (stage, stage + 1))
     for block in whole[first:last]:
@@ -139,9 +139,10 @@ def train(rank, world_size, options):
     dist.init_process_group("gloo", rank=rank, world_size=world_size)
     data = world_size // (options.pipeline * options.context * options.tensor)
     mesh = init_device_mesh(
-        "cpu", (options.pipeline, data, options.context, options.tensor),
+        "cpu",
+        (options.pipeline, data, options.context, options.tensor),
         mesh_dim_names=("pipeline", "data", "context", "tensor"),
-    )  # fmt: skip
+    )
     here = mesh.get_coordinate()
     assert here is not None
     stage, row, column, head = here
@@ -158,8 +159,7 @@ def train(rank, world_size, options):
         letters, following = (one[row::data, own].contiguous() for one in (letters, following))
         seen = []
         said = schedule.step(
-            *((letters,) if stage == 0 else ()),
-            **({"target": following, "losses": seen} if is_last else {}),
+            *((letters,) if stage == 0 else ()), **({"target": following, "losses": seen} if is_last else {})
         )
         average(part.parameters(), mesh)
         optimizer.step()

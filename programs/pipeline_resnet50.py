@@ -140,9 +140,7 @@ class ResNetShard2(ResNetBase):
     def __init__(self, device, dtype):
         super().__init__(device, 512)
         self.seq = nn.Sequential(
-            self._make_layer(256, 6, stride=2),
-            self._make_layer(512, 3, stride=2),
-            nn.AdaptiveAvgPool2d((1, 1)),
+            self._make_layer(256, 6, stride=2), self._make_layer(512, 3, stride=2), nn.AdaptiveAvgPool2d((1, 1))
         )
         self.fc = nn.Linear(512 * Bottleneck.expansion, num_classes)
         alike(self, seed=2).to(self.device, dtype)
@@ -261,11 +259,7 @@ def parser():
     add("--batch_size", type=count, default=120)
     add("--image", type=count, default=128, help="height and width")
     add("--small", action="store_true", help="2 batches of 16 pictures, 64×64")
-    add(
-        "--double",
-        action="store_true",
-        help="float64; in float32 two runs differ by a percent soon",
-    )
+    add("--double", action="store_true", help="float64; in float32 two runs differ by a percent soon")
     return made
 
 

@@ -141,12 +141,12 @@ def run_master(world_size, options):
     for k, share in enumerate(shares):
         print(f"server_{k} keeps {', '.join(share)}")
     begun = time.time()
-    results = wait_all([
-        rpc.rpc_async(
-            f"worker_{w}", train, args=(w, servers, [list(s) for s in shares], options), timeout=0
-        )
-        for w in range(workers)
-    ])  # fmt: skip
+    results = wait_all(
+        [
+            rpc.rpc_async(f"worker_{w}", train, args=(w, servers, [list(s) for s in shares], options), timeout=0)
+            for w in range(workers)
+        ]
+    )
     print(f"{options.mode}: {time.time() - begun:.2f} s")
     print("worker   first loss   last loss   done after   waited   lead seen")
     for w, (losses, took, waited, ahead) in enumerate(results):

@@ -175,9 +175,7 @@ class TrainerNet(nn.Module):
 
     def __init__(self, num_gpus=0, no_dropout=False):
         super().__init__()
-        self.param_server_rref = rpc.remote(
-            "parameter_server", get_parameter_server, args=(num_gpus, no_dropout)
-        )
+        self.param_server_rref = rpc.remote("parameter_server", get_parameter_server, args=(num_gpus, no_dropout))
 
     def get_global_param_rrefs(self):
         return remote_method(ParameterServer.get_param_rrefs, self.param_server_rref)
@@ -188,10 +186,7 @@ class TrainerNet(nn.Module):
 
 def batches(images, labels, size):
     for begin in range(0, len(images), size):
-        yield (
-            torch.from_numpy(images[begin : begin + size]),
-            torch.from_numpy(labels[begin : begin + size]),
-        )
+        yield (torch.from_numpy(images[begin : begin + size]), torch.from_numpy(labels[begin : begin + size]))
 
 
 def run_training_loop(rank, world_size, options):
@@ -250,19 +245,8 @@ def parser():
     words = "--world_size counts the server and its trainers: at least 2"
     made.demand(lambda options: options.world_size >= 2, words)
     add = made.add_argument
-    add(
-        "--num_gpus",
-        type=int,
-        default=0,
-        choices=(0, 1, 2),
-        help="(simulated) devices of the server",
-    )
-    add(
-        "--train_size",
-        type=count,
-        default=8000,
-        help="digits to train on, of all trainers together",
-    )
+    add("--num_gpus", type=int, default=0, choices=(0, 1, 2), help="(simulated) devices of the server")
+    add("--train_size", type=count, default=8000, help="digits to train on, of all trainers together")
     add("--test_size", type=count, default=2000)
     add("--batch_size", type=count, default=32)
     add("--epochs", type=count, default=2)

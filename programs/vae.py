@@ -83,12 +83,7 @@ def parser():
         lambda o: o.train_size >= o.world_size * o.batch_size,
         "--train_size must be at least --world_size times --batch_size",
     )
-    for name, default in (
-        ("steps", 300),
-        ("train_size", 2000),
-        ("batch_size", 32),
-        ("hidden", 128),
-    ):
+    for name, default in (("steps", 300), ("train_size", 2000), ("batch_size", 32), ("hidden", 128)):
         made.add_argument(f"--{name}", type=count, default=default)
     made.add_argument("--dimensions", type=count, default=8, help="of the space of points")
     made.add_argument("--lr", type=float, default=2e-3)

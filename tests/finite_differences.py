@@ -24,12 +24,7 @@ class GradcheckError(RuntimeError):
 
 
 def gradcheck(
-    func: Callable[..., Any],
-    inputs: Any,
-    *,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
+    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3
 ) -> bool:
     """Whether the gradients of `func(*inputs)` agree with finite differences of it.
 
@@ -87,9 +82,7 @@ def _analytical(out: TensorBase, x: TensorBase) -> Array:
     return rows
 
 
-def _numerical(
-    func: Callable[..., Any], inputs: tuple[Any, ...], place: int, number: int, eps: float
-) -> Array:
+def _numerical(func: Callable[..., Any], inputs: tuple[Any, ...], place: int, number: int, eps: float) -> Array:
     """The Jacobian as central differences give it: one column per element of the input."""
     x = inputs[place]
     columns = []

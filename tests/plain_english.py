@@ -45,9 +45,11 @@ FAULTS = {
     ),
 }
 ANYWHERE = {
-    "has a free who": re.compile(r"\b(?:for|to|by|from|than|with|let|lets|tell|tells|as) who(?:ever)?\b(?! (?:else|is who))", re.I),
+    "has a free who": re.compile(
+        r"\b(?:for|to|by|from|than|with|let|lets|tell|tells|as) who(?:ever)?\b(?! (?:else|is who))", re.I
+    ),
     "has a free whom": re.compile(r"\b(?:for|to|by|from|of|with|whose) whom (?:it|they|this|that)\b", re.I),
-}  # fmt: skip
+}
 
 CODE = re.compile(r"``.+?``|`[^`]+`", re.S)
 END = re.compile(r"(?<=[.!?])(?:[\"')*_]+)?\s+(?=[\"'(*_]*(?:[A-Z`0-9█]|torch|numpy|mtd))|\s·\s")
@@ -108,9 +110,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
         if line.lstrip().startswith("```"):
             fenced = not fenced
         bare = line.strip()
-        is_code = (
-            fenced or bare.startswith("```") or (line.startswith("    ") and after_blank and not in_list)
-        )
+        is_code = fenced or bare.startswith("```") or (line.startswith("    ") and after_blank and not in_list)
         in_sections = in_sections or bool(SECTION.match(bare))
         item = re.match(r"\s*(?:[-*]|\d+\.) ", line) or (in_sections and GOOGLE.match(line))
         in_doctest = bool(bare) and (in_doctest or bare.startswith(">>> "))
@@ -167,9 +167,7 @@ def written(node: ast.expr) -> str | None:
 def docstrings(tree: ast.Module) -> set[int]:
     """The ids of all strings that stand alone as a statement."""
     return {
-        id(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
 
 

@@ -28,12 +28,7 @@ def broadcastable(draw: Any, count: int = 2, max_dims: int = 4) -> list[tuple[in
 
 @st.composite
 def arrays(
-    draw: Any,
-    shape: Any = None,
-    dtype: Any = np.float64,
-    low: float = -3.0,
-    high: float = 3.0,
-    strided: bool = True,
+    draw: Any, shape: Any = None, dtype: Any = np.float64, low: float = -3.0, high: float = 3.0, strided: bool = True
 ) -> Array:
     """An array of `shape`; some are transposed, stepped, reversed in memory or expanded."""
     if shape is None:

@@ -34,26 +34,30 @@ def test_its_help_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_package_can_be_run_by_name() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mtd", "--help"], capture_output=True, text=True, check=True,
+        [sys.executable, "-m", "mtd", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
         cwd=Path(__file__).parents[1],
-    )  # fmt: skip
+    )
     assert "demo" in done.stdout
 
 
 @pytest.mark.parametrize("program", ["mtd", "minitorch_dist.distributed.run"])
 def test_programs_say_their_version(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", program, "--version"], capture_output=True, text=True, check=True,
+        [sys.executable, "-m", program, "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
         cwd=Path(__file__).parents[1],
-    )  # fmt: skip
+    )
     released = configparser.ConfigParser()
     released.read(Path(__file__).parents[1] / "setup.cfg")
     assert done.stdout == f"minitorch_dist {released['metadata']['version']}\n"
 
 
-def test_a_wrong_word_is_refused_and_the_right_ones_named(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_wrong_word_is_refused_and_the_right_ones_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["dmeo"])
     assert left.value.code == 2 and "demo" in capsys.readouterr().err
@@ -106,10 +110,7 @@ def test_the_demo_refuses_a_page_that_it_could_not_write_before_it_trains(
 ) -> None:
     letter = tmp_path / "letter.txt"
     letter.write_text("dear", encoding="utf-8")
-    for page, said in (
-        (tmp_path / "no" / "page.html", "No such file"),
-        (letter, "no page, and would be overwritten"),
-    ):
+    for page, said in ((tmp_path / "no" / "page.html", "No such file"), (letter, "no page, and would be overwritten")):
         assert main(["demo", "--out", str(page)]) == 2
         shown = capsys.readouterr()
         assert said in " ".join(shown.err.split()) and shown.out == ""
@@ -158,9 +159,8 @@ def test_the_same_seed_shows_the_same_page(tmp_path: Path, capsys: pytest.Captur
 def test_the_benchmark_prints_a_row_and_what_it_compares_with() -> None:
     code = "from mtd.cli import main; main(['bench', 'nn', '--only', 'toy', '--rounds', '1', '--no-memory'])"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        cwd=Path(__file__).parents[1],
-    )  # fmt: skip
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1]
+    )
     assert "toy 10-10-5 MLP" in done.stdout
 
 
@@ -236,24 +236,11 @@ def test_what_a_broker_is_called_and_where_ranks_meet() -> None:
 
 
 @pytest.mark.slow
-def test_a_broker_of_ones_own_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broker_of_ones_own_is_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     broker = Broker("embedded")
     try:
         monkeypatch.setenv(keys.VARIABLE, KEY)
-        words = [
-            "--net",
-            broker.address,
-            "--against",
-            "none",
-            "--rounds",
-            "1",
-            "--only",
-            "send_recv",
-            "--size",
-            "1KB",
-        ]
+        words = ["--net", broker.address, "--against", "none", "--rounds", "1", "--only", "send_recv", "--size", "1KB"]
         assert bench.main("comm", words) == 0
     finally:
         broker.stop()
@@ -273,21 +260,20 @@ def test_bandwidths_are_those_of_nccl_tests() -> None:
     assert comm.bus_factor("all_reduce", 4) == 1.5
     assert comm.bus_factor("all_gather", 4) == 0.75
     assert comm.bus_factor("broadcast", 4) == 1.0
-    assert [turns.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == [
-        "2 s",
-        "1.5 ms",
-        "2.5 µs",
-        "4 ns",
-    ]
+    assert [turns.duration(s) for s in (2.0, 1.5e-3, 2.5e-6, 4e-9)] == ["2 s", "1.5 ms", "2.5 µs", "4 ns"]
 
 
 @pytest.mark.slow
 def test_the_broker_serves_until_ctrl_c(tmp_path: Path) -> None:
     environment = {**os.environ, "MINITORCH_DIST_KEY": "of this test"}
     with subprocess.Popen(
-        [sys.executable, "-m", "mtd", "broker"], env=environment, text=True,
-        cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        [sys.executable, "-m", "mtd", "broker"],
+        env=environment,
+        text=True,
+        cwd=Path(__file__).parents[1],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         assert address.startswith("mqtt://127.0.0.1:")
@@ -298,9 +284,14 @@ def test_the_broker_serves_until_ctrl_c(tmp_path: Path) -> None:
             "dist.destroy_process_group()\n"
         )
         done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, text=True, capture_output=True,
-            cwd=Path(__file__).parents[1], timeout=300, check=True,
-        )  # fmt: skip
+            [sys.executable, "-c", script],
+            env=environment,
+            text=True,
+            capture_output=True,
+            cwd=Path(__file__).parents[1],
+            timeout=300,
+            check=True,
+        )
         assert done.stdout == "3.0\n"
         process.send_signal(signal.SIGINT)
         said, complaints = process.communicate(timeout=300)
@@ -314,8 +305,13 @@ def test_a_broker_that_cannot_listen_says_why(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(
     ("missing", "said"),
-    [("torch", "import minitorch_dist as torch"), ("torch.nn", "pip install torch"), ("pandas", "pip list"), ("torchvision", "pip list")],
-)  # fmt: skip
+    [
+        ("torch", "import minitorch_dist as torch"),
+        ("torch.nn", "pip install torch"),
+        ("pandas", "pip list"),
+        ("torchvision", "pip list"),
+    ],
+)
 def test_a_module_that_is_not_installed_has_a_next_step(missing: str, said: str) -> None:
     shown = scripts.shown(ModuleNotFoundError(f"No module named '{missing}'"))
     assert missing in shown and said in shown

@@ -34,9 +34,7 @@ def test_blank_lines_comments_and_docstrings_do_not_count() -> None:
     assert code_lines("") == code_lines("# nothing\n\n") == code_lines('"""Only a docstring."""') == 0
 
 
-def test_the_command_adds_all_packages_up(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_adds_all_packages_up(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of files that hold one line each: to look at every word of the house takes long."""
     monkeypatch.setattr(counting, "code_lines", lambda text: 1)
     assert cli.main(["dev", "count"]) == 0

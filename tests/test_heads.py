@@ -52,11 +52,19 @@ def test_rows_begin_with_modules_that_exist(name: str) -> None:
 def test_the_floors_have_such_heads() -> None:
     """The tests above look at the packages that a reader begins with, and not at a handful."""
     floors = {
-        "transports", "transports/virtual", "transports/sockets", "transports/stores",
-        "transports/mqtt_protocol", "transports/shared_file", "minitorch_dist/sim",
-        "minitorch_dist/tensors", "minitorch_dist/distributed", "minitorch_dist/distributed/fsdp",
-        "minitorch_dist/distributed/rpc", "minitorch_dist/distributed/schedules",
-    }  # fmt: skip
+        "transports",
+        "transports/virtual",
+        "transports/sockets",
+        "transports/stores",
+        "transports/mqtt_protocol",
+        "transports/shared_file",
+        "minitorch_dist/sim",
+        "minitorch_dist/tensors",
+        "minitorch_dist/distributed",
+        "minitorch_dist/distributed/fsdp",
+        "minitorch_dist/distributed/rpc",
+        "minitorch_dist/distributed/schedules",
+    }
     assert floors <= set(LISTS)
 
 

@@ -55,9 +55,7 @@ def test_objects_tell_of_attributes_that_are_gone_and_may_have_them_of_their_own
 def test_the_table_has_each_name_once_in_order() -> None:
     modules = list(not_offered.gone())
     assert modules == sorted(modules) and all(not_offered.gone().values())
-    assert not {f"{m}.{n}" for m, names in not_offered.gone().items() for n in names} & set(
-        not_offered.INSTEAD
-    )
+    assert not {f"{m}.{n}" for m, names in not_offered.gone().items() for n in names} & set(not_offered.INSTEAD)
 
 
 def test_a_name_that_never_was_is_an_error_as_any_other() -> None:
@@ -86,15 +84,12 @@ def test_whole_modules_that_are_not_here_are_no_attributes_either() -> None:
     for name in absent:
         for error in (AttributeError, ModuleNotFoundError):
             with pytest.raises(error, match=HOW):
-                getattr(mtd, name) if error is AttributeError else importlib.import_module(
-                    f"minitorch_dist.{name}"
-                )
+                getattr(mtd, name) if error is AttributeError else importlib.import_module(f"minitorch_dist.{name}")
 
 
 def test_a_missing_module_is_an_import_error_as_any_other() -> None:
     with pytest.raises(
-        ModuleNotFoundError,
-        match=r"^No module named 'minitorch_dist.utils.benchmark'. Take Python's timeit",
+        ModuleNotFoundError, match=r"^No module named 'minitorch_dist.utils.benchmark'. Take Python's timeit"
     ):
         importlib.import_module("minitorch_dist.utils.benchmark")
     with pytest.raises(ModuleNotFoundError, match="Multiply the weight with a mask"):
@@ -104,10 +99,5 @@ def test_a_missing_module_is_an_import_error_as_any_other() -> None:
 def test_sentences_name_what_is_here() -> None:
     for sentence in not_offered.INSTEAD.values():
         for name in re.findall(r"`([a-z_][A-Za-z_.]+)`", sentence):
-            if name not in (
-                "forward",
-                "remove",
-                "state_dict",
-                "minitorch_dist",
-            ):
+            if name not in ("forward", "remove", "state_dict", "minitorch_dist"):
                 assert exists(name), sentence

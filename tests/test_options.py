@@ -96,9 +96,7 @@ def test_a_script_keeps_its_own_options() -> None:
         ("show a.mtd --chunks --ranks 0-3", "--chunks and --ranks do not go together"),
     ],
 )
-def test_an_option_that_would_be_ignored_is_refused(
-    words: str, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_option_that_would_be_ignored_is_refused(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(words.split())
     assert left.value.code == 2 and said in " ".join(capsys.readouterr().err.split())
@@ -139,9 +137,13 @@ def completed(shell: str) -> str:
     """In a process of its own: shtab asks for the width of the terminal and changes argparse."""
     pytest.importorskip("shtab")
     done = subprocess.run(
-        [sys.executable, "-m", "mtd", "completion", shell], capture_output=True, text=True, check=True,
-        cwd=Path(__file__).parents[1], timeout=300,
-    )  # fmt: skip
+        [sys.executable, "-m", "mtd", "completion", shell],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+        timeout=300,
+    )
     return done.stdout
 
 
@@ -160,8 +162,12 @@ def test_bash_completes_commands_options_and_values(tmp_path: Path) -> None:
         asked = f"COMP_WORDS=({words}); COMP_CWORD={len(parts) - 1}; COMP_LINE='{words}'; _shtab_mtd mtd {parts[-1]} {parts[-2]}"
         done = subprocess.run(
             ["bash", "-c", f'source {script}; {asked}; echo "${{COMPREPLY[@]}}"'],
-            capture_output=True, text=True, timeout=300, check=True, env={**os.environ, "LC_ALL": "C"},
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
         assert done.stdout.split() == found, words
 
 

@@ -44,11 +44,7 @@ def tracked() -> list[str]:
 
 def build(kind: str, source: Path, into: Path) -> Path:
     subprocess.run(
-        [sys.executable, "-c", BUILD, kind, str(into)],
-        cwd=source,
-        check=True,
-        capture_output=True,
-        timeout=300,
+        [sys.executable, "-c", BUILD, kind, str(into)], cwd=source, check=True, capture_output=True, timeout=300
     )
     (made,) = [path for path in into.iterdir() if path.is_file()]
     return made
@@ -67,9 +63,7 @@ def test_sdist_and_wheel_hold_what_is_promised(tmp_path: Path) -> None:
     with tarfile.open(build("sdist", source, tmp_path / "sdist")) as packed:
         packed.extractall(tmp_path / "open", filter="data")
     (opened,) = (tmp_path / "open").iterdir()
-    promised = [
-        name for name in names if name.startswith(READ) or ("/" not in name and not name.startswith("."))
-    ]
+    promised = [name for name in names if name.startswith(READ) or ("/" not in name and not name.startswith("."))]
     assert [name for name in promised if not (opened / name).is_file()] == []
 
     (tmp_path / "wheel").mkdir()

@@ -11,11 +11,7 @@ import pytest
 from mtd.cli import COMMANDS, main, parser_of
 
 ROOT = Path(__file__).parents[1]
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "lessons").glob("*/text.md")),
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "lessons").glob("*/text.md"))]
 
 
 def commands(page: Path) -> list[str]:

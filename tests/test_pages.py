@@ -25,9 +25,14 @@ def run(program: str, folder: Path) -> str:
     path.write_text(program)
     root = str(Path(__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=False,
-        env={**os.environ, "PYTHONPATH": root}, cwd=folder,
-    )  # fmt: skip
+        [sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONPATH": root},
+        cwd=folder,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -56,9 +61,7 @@ def test_fsdp(tmp_path: Path) -> None:
     program = next(t for language, t in blocks("fsdp.md") if language == "python")
     printed = run(program, tmp_path)
     table = re.findall(
-        r"^\| (parameters|gradients|optimizer|together) \| ([\d.]+ MB)",
-        (DOCS / "fsdp.md").read_text(),
-        re.M,
+        r"^\| (parameters|gradients|optimizer|together) \| ([\d.]+ MB)", (DOCS / "fsdp.md").read_text(), re.M
     )
     assert len(table) == 4
     for name, number in table:
@@ -114,11 +117,7 @@ def test_the_glossary_is_in_order_and_in_plain_sentences() -> None:
         assert all(len(one.split()) <= 20 for one in re.split(r"[.;:] ", sentence)), word
 
 
-OTHERWISE = {
-    "messages",
-    "broadcasts",
-    "rounds",
-}  # lamps, and what numpy does: not the words of the glossary
+OTHERWISE = {"messages", "broadcasts", "rounds"}  # lamps, and what numpy does: not the words of the glossary
 
 
 def test_the_course_links_each_word_of_the_glossary_where_it_is_introduced() -> None:
@@ -133,9 +132,6 @@ def test_the_course_links_each_word_of_the_glossary_where_it_is_introduced() -> 
             head = next((each for each in (word, word.rstrip("s")) if each in known), "")
             if head and word not in OTHERWISE and head not in met:
                 met.add(head)
-                assert found[1] and found[4].startswith("](../../docs/glossary.md)"), (
-                    one,
-                    found[0],
-                )
+                assert found[1] and found[4].startswith("](../../docs/glossary.md)"), (one, found[0])
         assert "glossary.md" not in one.plain_text
     assert len(met) > 30

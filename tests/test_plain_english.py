@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plain_english import (
-    CHOPPED,
-    FREE_BEGINNING,
-    HOUSE,
-    comments,
-    faults_of,
-    files,
-    in_file,
-    in_text,
-    sentences,
-)
+from tests.plain_english import CHOPPED, FREE_BEGINNING, HOUSE, comments, faults_of, files, in_file, in_text, sentences
 from tests.plain_words import private_words
 
 MADE_FROM_CODE = ["docs/museum.md", "docs/one_call.md", "docs/whole_stack.md"]
@@ -87,8 +77,12 @@ def test_plain_sentences_are_not(plain: str) -> None:
 
 def test_sentences_end_where_they_end() -> None:
     assert sentences("One. `two` is code; e.g. this? *Yes.* Figures: 1.5, 2.0.") == [
-        "One.", "`two` is code", "e.g. this?", "*Yes.", "Figures: 1.5, 2.0."
-    ]  # fmt: skip
+        "One.",
+        "`two` is code",
+        "e.g. this?",
+        "*Yes.",
+        "Figures: 1.5, 2.0.",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,13 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "minitorch_dist/serialization/files.py": ({"open"}, "a pipe or a device that the caller names"),
     "mtd/planning/plan_cache.py": ({"unlink"}, "its own file, when all that was asked for is there"),
     "mtd/pages/whole_files.py": ({"write_bytes"}, "a draft of the keeper's, or a device that the user names"),
-    "minitorch_dist/distributed/checkpoint/writing.py": ({"unlink"}, "its own file, which it holds, of a save that has failed"),
+    "minitorch_dist/distributed/checkpoint/writing.py": (
+        {"unlink"},
+        "its own file, which it holds, of a save that has failed",
+    ),
     "mtd/cli/doctor.py": ({"NamedTemporaryFile"}, DRAWN),
     "mtd/cli/__init__.py": ({"open"}, "/dev/null"),
-}  # fmt: skip
+}
 
 
 def deeds(path: Path) -> Iterator[tuple[str, int]]:
@@ -81,8 +84,11 @@ def deeds(path: Path) -> Iterator[tuple[str, int]]:
         elif name == "replace" and owner is not None and len(call.args) == 1 and not call.keywords:
             yield name, call.lineno  # a text's takes two
         elif name == "open":
-            modes = [one.value for one in (*call.args, *[word.value for word in call.keywords])
-                     if isinstance(one, ast.Constant) and isinstance(one.value, str)]  # fmt: skip
+            modes = [
+                one.value
+                for one in (*call.args, *[word.value for word in call.keywords])
+                if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            ]
             for mode in modes:
                 if set(mode) <= set("rwaxbt+") and set(mode) & set("wax+"):
                     yield f"open {mode}", call.lineno

@@ -32,9 +32,14 @@ def example() -> str:
 def lines_of(command: list[str], folder: Path) -> list[str]:
     """What four ranks say, in order of ranks."""
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     # processes share a terminal: two may end up on one line
     return sorted(re.findall(r"rank \d of 4: loss \d\.\d{4}", done.stdout))
@@ -60,17 +65,19 @@ def test_the_example_runs_under_torch(tmp_path: Path) -> None:
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "4"}
     ranks = [
         subprocess.Popen(
-            [sys.executable, "real.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, "real.py"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env={**os.environ, **meeting, "RANK": str(rank), "LOCAL_RANK": str(rank)},
         )
         for rank in range(4)
-    ]  # fmt: skip
+    ]
     for number, rank in enumerate(ranks):
         said, errors = rank.communicate(timeout=300)
         # torch's gloo aborts now and then when it is taken down, after the work: one run in ten here
-        aborted = (
-            rank.returncode == -signal.SIGABRT and "terminate called without an active exception" in errors
-        )
+        aborted = rank.returncode == -signal.SIGABRT and "terminate called without an active exception" in errors
         assert rank.returncode == 0 or aborted, errors
         loss = re.search(rf"rank {number} of 4: loss (\d\.\d{{4}})", said)
         assert loss is not None and float(loss[1]) < 0.01, said + errors
@@ -92,9 +99,11 @@ NUMBERS = {
 } | {"twenty": 20, "thirty-five": 35}
 COUNTED = "lessons|hangs|levels|tables of papers|names|programs|of them are here"
 NOT_ALL = {  # figures before such words that do not count all of them
-    ("docs/security.md", "15,000 levels"), ("docs/design/mqtt.md", "64 levels"),
-    ("docs/design/course.md", "seven lessons"), ("docs/programs.md", "Eight programs"),
-}  # fmt: skip
+    ("docs/security.md", "15,000 levels"),
+    ("docs/design/mqtt.md", "64 levels"),
+    ("docs/design/course.md", "seven lessons"),
+    ("docs/programs.md", "Eight programs"),
+}
 
 
 def true_counts() -> dict[str, int]:
@@ -106,9 +115,13 @@ def true_counts() -> dict[str, int]:
     from tests.programs import playing
 
     return {
-        "of them are here": len(BUILT_IN), "tables of papers": len(PAPERS), "hangs": len(zoo.NAMES),
-        "lessons": len(all_lessons()), "levels": len(levels.NAMES), "programs": len(playing.SMALL | playing.FIFTY),
-    }  # fmt: skip
+        "of them are here": len(BUILT_IN),
+        "tables of papers": len(PAPERS),
+        "hangs": len(zoo.NAMES),
+        "lessons": len(all_lessons()),
+        "levels": len(levels.NAMES),
+        "programs": len(playing.SMALL | playing.FIFTY),
+    }
 
 
 def figures_in(page: Path) -> set[tuple[str, str]]:
@@ -143,10 +156,7 @@ def test_names_of_the_reference_are_counted_to_ten() -> None:
 
 def test_lines_of_the_small_stack_are_true_to_a_hundred() -> None:
     lines = [
-        sum(
-            code_lines(path.read_text("utf-8"))
-            for path in (ROOM.parent / "mystack" / folder).glob("[a-z]*.py")
-        )
+        sum(code_lines(path.read_text("utf-8")) for path in (ROOM.parent / "mystack" / folder).glob("[a-z]*.py"))
         for folder in ("", "face")
     ]
     said = re.search(r"in some ([\d,]+) lines of code\..*?Some ([\d,]+) more lines", README, re.S)
@@ -164,9 +174,14 @@ def shown(words: str) -> str:
 def said_by(command: list[str], folder: Path) -> str:
     state = {"XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
     return subprocess.run(
-        [sys.executable, "-m", "mtd", *command], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, "-m", "mtd", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={**os.environ, **state},
-    ).stdout  # fmt: skip
+    ).stdout
 
 
 @pytest.mark.slow
@@ -201,13 +216,7 @@ def test_the_first_screen_is_one_screen_and_has_one_beginning() -> None:
     assert "<script" not in (ROOT / "docs" / "ring.svg").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("contents", "folder"),
-    [
-        ("docs/README.md", "docs"),
-        ("docs/design/README.md", "docs/design"),
-    ],
-)
+@pytest.mark.parametrize(("contents", "folder"), [("docs/README.md", "docs"), ("docs/design/README.md", "docs/design")])
 def test_every_page_is_in_the_contents(contents: str, folder: str) -> None:
     text = (ROOT / contents).read_text(encoding="utf-8")
     linked = {

@@ -26,9 +26,7 @@ finally:
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("build")
-    subprocess.run(
-        [sys.executable, str(ROOT / "docs" / "generator"), str(folder)], check=True, timeout=300, cwd=ROOT
-    )
+    subprocess.run([sys.executable, str(ROOT / "docs" / "generator"), str(folder)], check=True, timeout=300, cwd=ROOT)
     return folder
 
 
@@ -93,8 +91,15 @@ def test_every_option_of_every_command_has_a_help_text() -> None:
 
 
 NOT_OURS = {  # of the system, the terminal and Python
-    "DISPLAY", "WAYLAND_DISPLAY", "TERM", "PATH", "PYTHONPATH", "PYTHONHASHSEED", "PYTHONFAULTHANDLER", "LOCALAPPDATA",
-}  # fmt: skip
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "TERM",
+    "PATH",
+    "PYTHONPATH",
+    "PYTHONHASHSEED",
+    "PYTHONFAULTHANDLER",
+    "LOCALAPPDATA",
+}
 
 
 def variables_in(path: Path) -> set[str]:
@@ -119,12 +124,7 @@ def variables_in(path: Path) -> set[str]:
 @pytest.mark.slow
 def test_every_environment_variable_is_in_the_table() -> None:
     listed = {one["name"] for group in commands.VARIABLES for one in group["variable"]}
-    files = [
-        path for folder in ("minitorch_dist", "transports", "mtd") for path in (ROOT / folder).rglob("*.py")
-    ]
+    files = [path for folder in ("minitorch_dist", "transports", "mtd") for path in (ROOT / folder).rglob("*.py")]
     read = set().union(*map(variables_in, [*files, ROOT / "mtd_backend.py", ROOT / "mtd_fixtures.py"]))
     assert read - NOT_OURS - listed == set()
-    assert (
-        listed - read - {"GROUP_WORLD_SIZE", "OMP_NUM_THREADS", "RANK", "WORLD_SIZE", "XDG_STATE_HOME"}
-        == set()
-    )
+    assert listed - read - {"GROUP_WORLD_SIZE", "OMP_NUM_THREADS", "RANK", "WORLD_SIZE", "XDG_STATE_HOME"} == set()

@@ -24,9 +24,15 @@ def words(text: str) -> list[str]:
 
 
 NARROW = [
-    "simulate all_reduce --ranks 3", "simulate all_reduce --ranks 64 --size 100MB", "papers bounded_delay", "museum 13",
-    "help", "zoo", "list", "list --all",
-]  # fmt: skip
+    "simulate all_reduce --ranks 3",
+    "simulate all_reduce --ranks 64 --size 100MB",
+    "papers bounded_delay",
+    "museum 13",
+    "help",
+    "zoo",
+    "list",
+    "list --all",
+]
 
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 80])
@@ -63,9 +69,13 @@ def test_lines_are_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("command", ["simulate all_reduce --ranks 3", "museum 13", "game network --par"])
 def test_a_terminal_without_letters_is_written_to_in_ascii(command: str, tmp_path: Path) -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "mtd", *command.split()], env={**os.environ, **BARE},
-        cwd=tmp_path, capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "mtd", *command.split()],
+        env={**os.environ, **BARE},
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.isascii() and b"Traceback" not in ended.stderr
     assert ended.stderr == b"", "a game mentions no messages that its player has held"

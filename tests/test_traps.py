@@ -162,9 +162,7 @@ def test_loading_a_state_dict_writes_in_place_so_that_the_optimizer_stays_valid(
         model.load_state_dict({"weight": torch.zeros(2, 2)})
 
 
-def test_a_checkpoint_goes_to_the_device_the_map_names_and_stays_where_it_does_not(
-    tmp_path: Any,
-) -> None:
+def test_a_checkpoint_goes_to_the_device_the_map_names_and_stays_where_it_does_not(tmp_path: Any) -> None:
     with cuda.simulated(3, "1GB"):
         path = str(tmp_path / "model.checkpoint")
         torch.save({"a": torch.ones(2, device="cuda:0"), "b": torch.ones(2, device="cuda:1")}, path)

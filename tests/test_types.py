@@ -154,10 +154,7 @@ EXPECTED = {**dict.fromkeys(TENSORS, "Tensor"), **OTHERS}
 def pyright() -> list[str]:
     """How to start it. It fetches its own program from npm when it first runs, and that can fail."""
     command = [sys.executable, "-m", "pyright"]
-    if (
-        importlib.util.find_spec("pyright") is None
-        or subprocess.run([*command, "--version"], check=False).returncode
-    ):
+    if importlib.util.find_spec("pyright") is None or subprocess.run([*command, "--version"], check=False).returncode:
         pytest.skip("pyright is not installed, or cannot fetch its program")
     return command
 
@@ -203,8 +200,12 @@ def test_pyright_sees_tensors_in_a_script(tmp_path: Path, pyright: list[str]) ->
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(setting))
     done = subprocess.run(
         [*pyright, "--outputjson", "--pythonpath", sys.executable],
-        cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     said = [one for one in json.loads(done.stdout)["generalDiagnostics"] if one["file"].endswith("script.py")]
     assert [one["message"] for one in said if one["severity"] == "error"] == []
     found = [one["message"].rpartition(' is "')[2].rstrip('"') for one in said]
@@ -230,6 +231,11 @@ def test_the_programs_are_right_to_pyright(tmp_path: Path, pyright: list[str]) -
     setting = {"extraPaths": [str(ROOT), "programs"], "pythonPlatform": "Linux", "typeCheckingMode": "basic"}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(setting))
     done = subprocess.run(
-        [*pyright, "--pythonpath", sys.executable], cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
+        [*pyright, "--pythonpath", sys.executable],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     assert done.returncode == 0 and "0 errors" in done.stdout, done.stdout

@@ -56,7 +56,7 @@ class Board:
 
     def __init__(
         self, memory: mmap.mmap, at: int, rank: int, size: int, room: int, fence: Callable[[], None] | None
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rank, self.size, self.room, self.fence = rank, size, room, fence
         self._first = at
         self.mapped = memory  # the same bytes; faster for short pieces

@@ -156,9 +156,7 @@ class Backoff:
 
     __slots__ = ("_longest", "_naps", "_polls", "_turn", "_yielding", "_yields")
 
-    def __init__(
-        self, polls: int, yields: int, longest: float = LONGEST_NAP, yielding: Yielding | None = None
-    ) -> None:  # fmt: skip
+    def __init__(self, polls: int, yields: int, longest: float = LONGEST_NAP, yielding: Yielding | None = None) -> None:
         self._polls, self._yields, self._longest = polls, polls + yields, longest
         self._yielding = yielding or Yielding()
         self._turn = self._naps = 0

@@ -162,9 +162,7 @@ class DistStoreError(DistError):
 class StoreTimeout(DistStoreError):
     """Keys did not appear in the store in time."""
 
-    def __init__(
-        self, seconds: float, missing: list[str], present: list[str], note: str, of_time: str = ""
-    ) -> None:
+    def __init__(self, seconds: float, missing: list[str], present: list[str], note: str, of_time: str = "") -> None:
         there = f"; {', '.join(present)} came" if present else ""
         super().__init__(
             f"waited {seconds:.1f} s{of_time} for {', '.join(missing)}, which nobody has set{there}. {note}"

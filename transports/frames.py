@@ -24,9 +24,7 @@ NOTHING = memoryview(b"")
 _FRAME = struct.Struct("<2sHIQ")
 MAGIC, VERSION = b"mt", 1
 LENGTH = _FRAME.size
-END = _FRAME.pack(
-    MAGIC, VERSION, 0xFFFF_FFFF, 0
-)  # instead of a frame: its sender has closed, and nothing follows
+END = _FRAME.pack(MAGIC, VERSION, 0xFFFF_FFFF, 0)  # instead of a frame: its sender has closed, and nothing follows
 
 
 class FrameError(DistNetworkError):

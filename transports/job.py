@@ -122,9 +122,12 @@ class JobCard:
         launched = self.launched
         by = launched.by if launched is not None else None
         return JobMarks(
-            _digest(self.realm or self.id, 16), _process_mark(by), _process_mark(self.process),
-            _digest(self.script), self.size,
-        )  # fmt: skip
+            _digest(self.realm or self.id, 16),
+            _process_mark(by),
+            _process_mark(self.process),
+            _digest(self.script),
+            self.size,
+        )
 
     def among_agents(self) -> JobCard:
         """The same, on the way to the store that agents keep, where jobs have prefixes of their own."""
@@ -169,9 +172,8 @@ def clean(text: str, most: int = 480) -> str:
 def draw(ranks: int = 0, script: str = "", name: str = "", id: str = "") -> str:
     """The variable's value for ranks that this process is about to launch: a new job, within those we are in."""
     mine = Launched(
-        id or os.urandom(8).hex(), ranks, name[:40], (script or script_name())[:60], _user(), _now(),
-        identity.here(),
-    )  # fmt: skip
+        id or os.urandom(8).hex(), ranks, name[:40], (script or script_name())[:60], _user(), _now(), identity.here()
+    )
     return json.dumps([each.packed() for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])
 
 
@@ -211,7 +213,7 @@ def here(size: int = 0, rank: int = -1, value: str | None = None) -> JobCard:
 
 def world_name(size: int) -> str:
     """The job's id and generation, in 64 bytes at most; empty where ranks are started by hand, once."""
-    return "/".join(filter(None, (here(size).id[:40], os.environ.get(GENERATION, "").rpartition("/")[2][:20])))  # fmt: skip
+    return "/".join(filter(None, (here(size).id[:40], os.environ.get(GENERATION, "").rpartition("/")[2][:20])))
 
 
 def script_name() -> str:

@@ -59,9 +59,7 @@ class MqttTransport(WireTransport):
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
         deadline = self.clock.deadline(timeout)
-        location, cards = run_location.meet(
-            self.rank, self.world_size, self._place, store, self.clock, deadline
-        )
+        location, cards = run_location.meet(self.rank, self.world_size, self._place, store, self.clock, deadline)
         run_location.warn_if_in_clear(location.place)
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
         self._inbox = inbox
@@ -87,9 +85,7 @@ class MqttTransport(WireTransport):
                 missing = [peer.rank for peer in peers if not peer.is_welcome]
                 if peer_table.refusal:
                     raise TrustError(peer_table.refusal)
-                is_vain = peer_table.connection.is_vain() or (
-                    deadline.is_over() and not peer_table.has_been_up
-                )
+                is_vain = peer_table.connection.is_vain() or (deadline.is_over() and not peer_table.has_been_up)
                 if peer_table.is_lost or is_vain:
                     raise ConnectError(
                         f"rank {self.rank} waited {deadline.elapsed():.1f} s: "
@@ -98,9 +94,13 @@ class MqttTransport(WireTransport):
                 silent = [peer for peer in peers if peer.lost is not None and not peer.is_welcome]
                 if silent or deadline.is_over():
                     raise rendezvous.missed(
-                        self.scheme, self.rank, self.world_size, missing, deadline.elapsed(),
+                        self.scheme,
+                        self.rank,
+                        self.world_size,
+                        missing,
+                        deadline.elapsed(),
                         f" through the broker at {peer_table.address.shown}",
-                    )  # fmt: skip
+                    )
                 peer_table.changed.wait(deadline.left())
 
     # -- receiving --------------------------------------------------------------------------
@@ -163,9 +163,8 @@ class MqttTransport(WireTransport):
                     seq, acked, limit = self._await_room(peer_table, peer)
                     sizes = (len(header), view.nbytes) if flags else (0, 0)
                     frame = Frame(
-                        frames.DATA, self.rank, dst, peer_table.mark, peer.mark, flags,
-                        seq, acked, limit, *sizes,
-                    )  # fmt: skip
+                        frames.DATA, self.rank, dst, peer_table.mark, peer.mark, flags, seq, acked, limit, *sizes
+                    )
                     data = frames.seal(peer_table.key, frame, *pieces)
                     with self._changed:
                         self._demand_alive(peer)
@@ -218,9 +217,8 @@ class MqttTransport(WireTransport):
             if peer.lost is None:
                 acked, limit = peer.incoming.tell()
                 frame = Frame(
-                    frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0,
-                    peer.outgoing.next, acked, limit,
-                )  # fmt: skip
+                    frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0, peer.outgoing.next, acked, limit
+                )
                 peer_table.push(peer, frames.seal(peer_table.key, frame))
 
     def _linger(self, peer_table: PeerTable) -> None:

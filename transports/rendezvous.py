@@ -17,7 +17,7 @@ from transports.errors import ConnectError, StoreTimeout
 
 def exchange(
     store: Store, scheme: str, rank: int, world_size: int, card: bytes, clock: Clock, timeout: float | None
-) -> list[bytes]:  # fmt: skip
+) -> list[bytes]:
     """Everybody's cards, by rank; ConnectError names the ranks that did not come."""
     mine = f"{scheme}/{rank}"
     if store.add(f"{mine}/taken", 1) != 1:
@@ -42,9 +42,7 @@ def innermost(store: Store) -> Store:
     return store
 
 
-def missed(
-    scheme: str, rank: int, world_size: int, missing: list[int], seconds: float, why: str = ""
-) -> ConnectError:
+def missed(scheme: str, rank: int, world_size: int, missing: list[int], seconds: float, why: str = "") -> ConnectError:
     """The error for ranks that did not come."""
     present = [peer for peer in range(world_size) if peer not in missing]
     return ConnectError(

@@ -12,9 +12,7 @@ from transports.virtual.sim_thread import SimThread
 T = TypeVar("T")
 
 
-def each_rank(
-    clock: VirtualClock, world_size: int, act: Callable[[int], T]
-) -> tuple[list[T], list[SimThread]]:
+def each_rank(clock: VirtualClock, world_size: int, act: Callable[[int], T]) -> tuple[list[T], list[SimThread]]:
     """Call `act(rank)` in a simulated thread for each rank; their results, and the simulated threads.
 
     If ranks raise, the error that came first is raised here, with notes on those that followed: an

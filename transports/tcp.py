@@ -264,8 +264,10 @@ class TcpTransport(DrivenTransport):
             if late:
                 _log.warning(
                     "rank %d leaves, and its last words have not come to the hosts of the ranks %s. These are off, "
-                    "cut off from us, or take nothing", self.rank, rendezvous.listed(late),
-                )  # fmt: skip
+                    "cut off from us, or take nothing",
+                    self.rank,
+                    rendezvous.listed(late),
+                )
             for link in self._links.values():
                 with link.sending.held(self.clock):
                     link.close()

@@ -110,9 +110,7 @@ def write(pages: list[Chapter], made: dict[str, str]) -> None:
 def linked(pages: list[Chapter], places: Places) -> list[Chapter]:
     """A page for each file of the repository that a page links to, and that is no page yet. A notebook is only copied."""
     found = []
-    for path in sorted(
-        {path for one in pages for path in targets(one.text, one.origin)} - set(places.page_of)
-    ):
+    for path in sorted({path for one in pages for path in targets(one.text, one.origin)} - set(places.page_of)):
         place = ROOT / path
         if place.suffix == ".ipynb":
             (PAGES / path).parent.mkdir(parents=True, exist_ok=True)

@@ -46,11 +46,7 @@ def lessons() -> Iterator[Chapter]:
 def lesson_page(lesson: Lesson, title: str) -> str:
     name = lesson.folder.name
     picture = ROOT / "docs" / "figures" / f"lesson_{lesson.number}.svg"
-    shown = (
-        f"![What the ranks hold, step by step](../../docs/figures/{picture.name})\n\n"
-        if picture.exists()
-        else ""
-    )
+    shown = f"![What the ranks hold, step by step](../../docs/figures/{picture.name})\n\n" if picture.exists() else ""
     return (
         f"# {title}\n\n*{lesson.question}* About {lesson.minutes} minutes. `mtd text {lesson.number}` shows it in the terminal, and\n"
         f"`mtd notebook {lesson.number}` opens it as [a notebook](../../notebooks/{name}.ipynb). "
@@ -70,8 +66,7 @@ def raised(text: str) -> str:
     """One level of headings up, outside code."""
     pieces = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
     return "".join(
-        piece if piece.startswith("```") else re.sub(r"^##(#+ )", r"#\1", piece, flags=re.M)
-        for piece in pieces
+        piece if piece.startswith("```") else re.sub(r"^##(#+ )", r"#\1", piece, flags=re.M) for piece in pieces
     )
 
 
@@ -85,9 +80,7 @@ def museum() -> Iterator[Chapter]:
         return f'## {name}\n{story}\n??? example "The code"\n\n{folded}\n\n'
 
     for one in cut("docs/museum.md", "museum"):
-        text = re.sub(
-            r"^## \[(.*?)\]\(\.\./(.*?)\)\n(.*?)(?=^## |\Z)", with_code, one.text, flags=re.M | re.S
-        )
+        text = re.sub(r"^## \[(.*?)\]\(\.\./(.*?)\)\n(.*?)(?=^## |\Z)", with_code, one.text, flags=re.M | re.S)
         yield Chapter(one.page, text, one.origin, one.title)
 
 

@@ -32,10 +32,7 @@ def pages() -> Iterator[Chapter]:
     yield Chapter("reference/commands.md", COMMANDS + text, "docs/reference/commands.md", "Commands")
     text = "".join(f"## {one['title']}\n\n{variables(one['variable'])}" for one in VARIABLES)
     yield Chapter(
-        "reference/environment.md",
-        ENVIRONMENT + text,
-        "docs/reference/environment.md",
-        "Environment variables",
+        "reference/environment.md", ENVIRONMENT + text, "docs/reference/environment.md", "Environment variables"
     )
 
 
@@ -62,8 +59,7 @@ def actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     return [
         one
         for one in parser._actions
-        if not isinstance(one, argparse._SubParsersAction | argparse._HelpAction)
-        and one.help != argparse.SUPPRESS
+        if not isinstance(one, argparse._SubParsersAction | argparse._HelpAction) and one.help != argparse.SUPPRESS
     ]
 
 
@@ -75,9 +71,7 @@ def section(name: str, parser: argparse.ArgumentParser, level: str = "###") -> s
     rows = "".join(f"| {spelt(one)} | {helped(one)} |\n" for one in actions(parser))
     before, _, shown = (parser.epilog or "").partition("For example: ")
     example = (
-        f"For example: {', '.join(f'`{one}`' for one in shown.split('; '))}\n\n"
-        if shown
-        else escaped(before) + "\n\n"
+        f"For example: {', '.join(f'`{one}`' for one in shown.split('; '))}\n\n" if shown else escaped(before) + "\n\n"
     )
     about = escaped(parser.description or "")
     return (

@@ -29,9 +29,7 @@ def above(title: str, scenes: Mapping[str, Scene]) -> str:
         first = len(lanes)
         lanes += [f"{name}, {lane}" for lane in scene.lanes]
         joined.spans.extend(one._replace(lane=one.lane + first) for one in scene.spans)
-        joined.arrows.extend(
-            one._replace(source=one.source + first, to=one.to + first) for one in scene.arrows
-        )
+        joined.arrows.extend(one._replace(source=one.source + first, to=one.to + first) for one in scene.arrows)
     return svg.draw(joined, WIDE, seconds=SECONDS) + "\n"
 
 
@@ -50,9 +48,7 @@ def curves(title: str, memory: Mapping[str, Sequence[tuple[int, int]]]) -> str:
         base = TOP + (tall + 26) * number + tall
         points = "".join(f"H{x(at):.1f}V{base - held / most * tall:.1f}" for at, held in curve)
         paint = PALETTE[number].hex
-        shapes.append(
-            f'<path d="M{x(0):.1f} {base}{points}H{x(end):.1f}V{base}Z" fill="{paint}" fill-opacity=".55"/>'
-        )
+        shapes.append(f'<path d="M{x(0):.1f} {base}{points}H{x(end):.1f}V{base}Z" fill="{paint}" fill-opacity=".55"/>')
         peak = words.amount(max(held for _, held in curve))
         still.append(
             f'<text x="8" y="{base - tall + 12}">{escape(name)}</text><line class="rule" x1="{MARGIN}" x2="{WIDE - 24}" y1="{base}" y2="{base}"/>'
@@ -67,8 +63,7 @@ def circle(title: str, waits: Sequence[tuple[int, int]], ranks: int) -> str:
     """Ranks in a circle, and an arrow from each to the one that it waits for; the last arrow closes it."""
     middle, radius, seconds = 190, 110, 1.2 * (len(waits) + 3)
     places = [
-        (middle + radius * sin(2 * pi * r / ranks), middle - radius * cos(2 * pi * r / ranks))
-        for r in range(ranks)
+        (middle + radius * sin(2 * pi * r / ranks), middle - radius * cos(2 * pi * r / ranks)) for r in range(ranks)
     ]
     parts = [
         '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
@@ -88,9 +83,7 @@ def circle(title: str, waits: Sequence[tuple[int, int]], ranks: int) -> str:
             f'<circle class="wait" cx="{x:.1f}" cy="{y:.1f}" r="22"/><text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">rank {rank}</text>'
         )
     said = [f"rank {one} waits for rank {other}" for one, other in waits]
-    parts += [
-        f'<text x="{2 * middle + 20}" y="{middle - 30 + 24 * n}">{text}</text>' for n, text in enumerate(said)
-    ]
+    parts += [f'<text x="{2 * middle + 20}" y="{middle - 30 + 24 * n}">{text}</text>' for n, text in enumerate(said)]
     return element(title, 2 * middle + 220, 2 * middle, parts)
 
 

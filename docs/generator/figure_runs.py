@@ -66,8 +66,7 @@ def virtual_time() -> str:
         dist.recv(got, (rank - 1) % size)
 
     return moving.run(
-        scene_of(program, 3, net=sim.uniform("1us", "4GB/s")),
-        "Three ranks compute, send and wait, in virtual time",
+        scene_of(program, 3, net=sim.uniform("1us", "4GB/s")), "Three ranks compute, send and wait, in virtual time"
     )
 
 
@@ -98,9 +97,7 @@ def faults() -> str:
 
     planned = [sim.drop(1.0, src=1, dst=0, number=0), sim.partition({0, 1}, {2, 3}, at="2ms", heal="5ms")]
     scene = scene_of(program, 4, net=sim.uniform("100us", "1GB/s"), faults=planned)
-    return moving.run(
-        scene, "A lost packet is sent again, and a partition heals: the program only becomes slower"
-    )
+    return moving.run(scene, "A lost packet is sent again, and a partition heals: the program only becomes slower")
 
 
 # --------------------------------------------------------------------------------------------- hangs
@@ -134,9 +131,7 @@ def deadlock() -> str:
         sim.run(program, 5)
     except sim.Deadlock as error:
         said = "\n".join([str(error), *getattr(error, "__notes__", [])])
-        waits = [
-            (int(one), int(other)) for one, other in re.findall(r"rank (\d+) waits for rank (\d+)", said)
-        ]
+        waits = [(int(one), int(other)) for one, other in re.findall(r"rank (\d+) waits for rank (\d+)", said)]
         return moving.circle("A circle of ranks, each of which waits for the next", waits, 5)
     raise AssertionError("it has to be a deadlock")
 
@@ -159,9 +154,7 @@ def ddp_overlap() -> str:
         model = DistributedDataParallel(layers(), bucket_cap_mb=1, init_sync=False)
         model(torch.ones(256, 512)).sum().backward()
 
-    runs = {
-        name: scene_of(one, 2, device=DEVICE, net=NET) for name, one in (("after", late), ("DDP", beside))
-    }
+    runs = {name: scene_of(one, 2, device=DEVICE, net=NET) for name, one in (("after", late), ("DDP", beside))}
     return moving.above("Gradients are summed after backward, or beside it", runs)
 
 
@@ -198,9 +191,7 @@ def pipelined(kind: Any, stages: int = 1) -> Scene:
     def program() -> None:
         rank, ranks = dist.get_rank(), dist.get_world_size()
         own = [
-            pipelining.PipelineStage(
-                nn.Linear(64, 64, bias=False), rank + ranks * each, ranks * stages, "cpu"
-            )
+            pipelining.PipelineStage(nn.Linear(64, 64, bias=False), rank + ranks * each, ranks * stages, "cpu")
             for each in range(stages)
         ]
         schedule = kind(own[0] if stages == 1 else own, 8, nn.functional.mse_loss)
@@ -232,6 +223,5 @@ def tensor_parallel() -> str:
         model(torch.ones(256, 256)).sum().backward()
 
     return moving.run(
-        scene_of(program, 4, device=DEVICE, net=NET),
-        "Each rank has a part of both matrices: one all_reduce forward",
+        scene_of(program, 4, device=DEVICE, net=NET), "Each rank has a part of both matrices: one all_reduce forward"
     )

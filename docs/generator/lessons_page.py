@@ -27,9 +27,7 @@ An *open chapter* has no one right answer: `mtd contest 15` says how far yours i
 
 def track_line(track: tracks.Track) -> str:
     numbers = ", ".join(str(number) for number in track.order)
-    return (
-        f"- **{track.title}** (about {round(track.minutes / 60)} hours): {track.about}. Lessons: {numbers}\n"
-    )
+    return f"- **{track.title}** (about {round(track.minutes / 60)} hours): {track.about}. Lessons: {numbers}\n"
 
 
 def index(lessons: Sequence[Lesson] | None = None) -> str:

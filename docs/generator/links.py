@@ -13,9 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)\s]+)(?=\))")
-CODE = re.compile(
-    r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ ]*$|(?<=\n\n)(?:    [^\n]*\n+)+|`[^`\n]+`", re.M | re.S
-)
+CODE = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)[ ]*$|(?<=\n\n)(?:    [^\n]*\n+)+|`[^`\n]+`", re.M | re.S)
 ITEM = re.compile(r"(?:[-*]|\d+\.) ")
 
 

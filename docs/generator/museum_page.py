@@ -28,8 +28,6 @@ def museum_page() -> str:
         folder = f"lessons/{one.lesson.folder.name}/mutants" if one.lesson else "mtd/zoo"
         story = "\n\n".join(" ".join(text.split()) for text in one.story.split("\n\n"))
         seen = ", ".join(f"<{address}>" for address in one.seen)
-        parts.append(
-            f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}".rstrip() + "\n"
-        )
+        parts.append(f"\n### [{one.name}](../{folder}/{one.short}.py)\n\n**{one.title}** {story}".rstrip() + "\n")
         parts.append(f"\nCaught by *{', '.join(one.caught_by)}*. Seen: {seen}\n")
     return "".join(parts)

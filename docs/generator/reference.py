@@ -74,9 +74,7 @@ def is_plain_error(found: Any) -> bool:
 def sections(found: Any) -> dict[str, str]:
     """The text of a docstring, under "", and its sections by name."""
     first, *rest = SECTION.split(inspect.getdoc(found) or "")
-    return {"": first.strip()} | {
-        name: text.strip("\n") for name, text in zip(rest[::2], rest[1::2], strict=True)
-    }
+    return {"": first.strip()} | {name: text.strip("\n") for name, text in zip(rest[::2], rest[1::2], strict=True)}
 
 
 def items(text: str) -> dict[str, str]:
@@ -137,7 +135,5 @@ def table(head: str, said: dict[str, str]) -> str:
 def code_blocks(text: str) -> str:
     """Indented pieces of a docstring as code; a table of equal signs as text."""
     if "\n====" in text:
-        return re.sub(
-            r"^=+ [= ]*=$(?:.|\n)*^=+ [= ]*=$", lambda found: f"```text\n{found[0]}\n```", text, flags=re.M
-        )
+        return re.sub(r"^=+ [= ]*=$(?:.|\n)*^=+ [= ]*=$", lambda found: f"```text\n{found[0]}\n```", text, flags=re.M)
     return text

@@ -60,8 +60,7 @@ def folder_page() -> str:
     """The page of the folder mystack: its files, in the order of the lessons."""
     modules = modules_of(None)
     rows = [
-        f"| {one.lesson.number} | [{one.lesson.file}]({one.lesson.file}) | {one.lesson.question} |\n"
-        for one in modules
+        f"| {one.lesson.number} | [{one.lesson.file}]({one.lesson.file}) | {one.lesson.question} |\n" for one in modules
     ]
     facts = {"count": len(modules), "lines": sum(one.lines for one in modules), "given": _given_lines()}
     return FOLDER.format(**facts) + "".join(rows)

@@ -65,9 +65,7 @@ class GradScaler:
         if not self._enabled:
             return
         if optimizer in self._is_unusable:
-            raise RuntimeError(
-                "unscale_() has already been called on this optimizer since the last update()."
-            )
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
         found = _unscale([g for g in grads if g is not None], self._state["scale"])
         self._is_unusable[optimizer] = self._agreed(found, grads)

@@ -13,9 +13,7 @@ not_offered.guard(globals())
 class autocast(amp.autocast):
     """`amp.autocast("cuda", …)`"""
 
-    def __init__(
-        self, enabled: bool = True, dtype: dtypes.dtype = dtypes.float16, cache_enabled: bool = True
-    ) -> None:
+    def __init__(self, enabled: bool = True, dtype: dtypes.dtype = dtypes.float16, cache_enabled: bool = True) -> None:
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 

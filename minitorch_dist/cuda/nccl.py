@@ -12,7 +12,5 @@ def version() -> tuple[int, int, int]:
     tutorial takes bfloat16 only where `nccl.version() >= (2, 10)`, and here it has to find that.
     """
     if devices.count() == 0:  # torch raises this, too, where it is built without NCCL
-        raise AttributeError(
-            "there is no NCCL without devices. (Simulated devices: MINITORCH_DIST_DEVICES=4x80GB)"
-        )
+        raise AttributeError("there is no NCCL without devices. (Simulated devices: MINITORCH_DIST_DEVICES=4x80GB)")
     return (2, 10, 3)

@@ -60,9 +60,7 @@ class Stream:
 class Event:
     """A mark in a stream. With `enable_timing` two marks tell the milliseconds between them."""
 
-    def __init__(
-        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
-    ) -> None:
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         index_of()  # raises where there are no devices
         self.enable_timing = enable_timing
         self._recorded_at: float | None = None

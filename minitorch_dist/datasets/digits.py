@@ -57,8 +57,7 @@ class SyntheticDigits(ImageDataset):
     def __repr__(self) -> str:
         part = "Train" if self.train else "Test"
         return (
-            f"Dataset SyntheticDigits\n    Number of datapoints: {len(self)}\n"
-            f"    Seed: {self.seed}\n    Split: {part}"
+            f"Dataset SyntheticDigits\n    Number of datapoints: {len(self)}\n    Seed: {self.seed}\n    Split: {part}"
         )
 
 
@@ -75,9 +74,9 @@ def draw(count: int, generator: Generator) -> tuple[Array, Array]:
 
     labels = randint(0, 10, (count,), generator=generator).array
     choice = uniform(0, 1)
-    points = np.stack(
-        [_GLYPHS[d][int(c * len(_GLYPHS[d]))] for d, c in zip(labels, choice, strict=True)]
-    ).astype(np.float32) - np.float32(0.5)
+    points = np.stack([_GLYPHS[d][int(c * len(_GLYPHS[d]))] for d, c in zip(labels, choice, strict=True)]).astype(
+        np.float32
+    ) - np.float32(0.5)
 
     x, y = points[..., 0].copy(), points[..., 1].copy()
     for axis in (0, 1):  # a slow wave along the stroke bends it

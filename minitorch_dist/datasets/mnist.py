@@ -98,8 +98,7 @@ class MNIST(ImageDataset):
     def __repr__(self) -> str:
         part = "Train" if self.train else "Test"
         return (
-            f"Dataset MNIST\n    Number of datapoints: {len(self)}\n"
-            f"    Root location: {self.root}\n    Split: {part}"
+            f"Dataset MNIST\n    Number of datapoints: {len(self)}\n    Root location: {self.root}\n    Split: {part}"
         )
 
 
@@ -133,9 +132,7 @@ def _elements(path: Path, file: BinaryIO) -> Array:
         content += piece
     if len(content) != expected:
         there = len(content) if len(content) < expected else "more"
-        raise ValueError(
-            f"{path} is damaged: its header promises {expected} elements {shape}, the file holds {there}"
-        )
+        raise ValueError(f"{path} is damaged: its header promises {expected} elements {shape}, the file holds {there}")
     try:
         return np.frombuffer(content, np.uint8).reshape(shape)
     except ValueError as error:  # too many dimensions, or sizes beside a 0

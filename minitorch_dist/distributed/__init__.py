@@ -126,18 +126,11 @@ from minitorch_dist.distributed.torch_api.tensor_collectives import (
     scatter as scatter,
 )
 from minitorch_dist.distributed.work import Work as Work
-from transports.stores.store import (
-    HashStore as HashStore,
-    PrefixStore as PrefixStore,
-    Store as Store,
-)
+from transports.stores.store import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
 from transports.stores.tcp import TCPStore as TCPStore
 
 if TYPE_CHECKING:
-    from minitorch_dist.distributed.device_mesh import (
-        DeviceMesh as DeviceMesh,
-        init_device_mesh as init_device_mesh,
-    )
+    from minitorch_dist.distributed.device_mesh import DeviceMesh as DeviceMesh, init_device_mesh as init_device_mesh
     from transports.stores.file import FileStore as FileStore
 
 

@@ -93,9 +93,17 @@ def init(
 
 
 def _begin(
-    name: Backend, init_method: str | None, timeout: timedelta, world_size: int, rank: int,
-    store: Store | None, kind: type[Group], options: Any, deadline: Deadline, word: slow_start.Word,
-) -> World:  # fmt: skip
+    name: Backend,
+    init_method: str | None,
+    timeout: timedelta,
+    world_size: int,
+    rank: int,
+    store: Store | None,
+    kind: type[Group],
+    options: Any,
+    deadline: Deadline,
+    word: slow_start.Word,
+) -> World:
     """Find the store, and the others in it."""
     given, clock = world.place().given, world.place().clock
     while True:
@@ -123,9 +131,7 @@ def _begin(
             raise
 
 
-def _adopt(
-    name: Backend, timeout: timedelta | None, world_size: int, rank: int, given: dict[str, Any]
-) -> World:
+def _adopt(name: Backend, timeout: timedelta | None, world_size: int, rank: int, given: dict[str, Any]) -> World:
     """In a world that a launcher has made already: take it over, once."""
     here = world.current()
     if rank not in (-1, here.rank) or world_size not in (-1, here.world_size):
@@ -142,9 +148,16 @@ def _adopt(
 
 
 def _join(
-    name: Backend, store: Store, rank: int, size: int, timeout: timedelta, deadline: Deadline,
-    kind: type[Group], options: Any, is_ours: bool,
-) -> World:  # fmt: skip
+    name: Backend,
+    store: Store,
+    rank: int,
+    size: int,
+    timeout: timedelta,
+    deadline: Deadline,
+    kind: type[Group],
+    options: Any,
+    is_ours: bool,
+) -> World:
     place = world.place()
     if not 0 <= rank < size:
         raise RuntimeError(f"rank < size. {rank} vs {size}" if rank >= size else f"rank {rank} < 0")
@@ -184,9 +197,7 @@ def _join(
     here.origin = f"{os.environ.get('MINITORCH_DIST_GENERATION', '')}#{generation}"
     here.group_kind = kind
     here.own_store = store if is_ours else None
-    here.default_group = kind(
-        here, "0", everybody(size), timeout.total_seconds(), name, "default_pg", options
-    )
+    here.default_group = kind(here, "0", everybody(size), timeout.total_seconds(), name, "default_pg", options)
     place.world = here
     place.given["was_here"] = True
     if "visit" in place.given:
@@ -234,7 +245,7 @@ def _named(store: Store, rank: str, who: str) -> str:
     key = f"here/{rank}/who"
     if not who or not store.check([key]):
         return ""
-    return f". Rank {rank} is here already: {job.clean(store.get(key).decode(errors='replace'))}. This is {who}"  # fmt: skip
+    return f". Rank {rank} is here already: {job.clean(store.get(key).decode(errors='replace'))}. This is {who}"
 
 
 def depart(store: Store, rank: int, generation: str, size: int) -> None:

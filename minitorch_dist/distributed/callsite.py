@@ -14,9 +14,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 # The packages of this house: a frame of theirs is not where a user stands.
-OURS = tuple(
-    str(Path(__file__).parents[2] / name) + os.sep for name in ("minitorch_dist", "transports", "mtd")
-)
+OURS = tuple(str(Path(__file__).parents[2] / name) + os.sep for name in ("minitorch_dist", "transports", "mtd"))
 # Files whose code calls us for the user; `add_library` adds to them.
 _between: list[str] = [contextlib.__file__, functools.__file__]
 # By the code's address (its hash is that of all its constants); the code is kept, so that it stays there.

@@ -100,9 +100,7 @@ class CircleFinder:
         mailbox = self._mailbox
         self._beat += 1
         with mailbox.lock:
-            begun = {
-                f"{number}": getattr(channel, "count", 0) for number, channel in mailbox.channels.items()
-            }
+            begun = {f"{number}": getattr(channel, "count", 0) for number, channel in mailbox.channels.items()}
             early = [each for each in mailbox.strangers(b"") if each.header[8:16] == _MESSAGE]
         came = Counter(self._traffic.came)
         for each in early:
@@ -148,9 +146,7 @@ class CircleFinder:
                 following[node] = self._those_after(rank, wait, notes, read)
                 todo += following[node] or []
         free = {node for node, after in following.items() if after is None}
-        while more := [
-            n for n, after in following.items() if n not in free and not free.isdisjoint(after or ())
-        ]:
+        while more := [n for n, after in following.items() if n not in free and not free.isdisjoint(after or ())]:
             free.update(more)
         stuck = [node for node in following if node not in free]
         return notes, stuck if not todo and begin and begin[0] in stuck else []

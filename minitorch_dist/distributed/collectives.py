@@ -20,13 +20,7 @@ from minitorch_dist.distributed.groups import Group
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.prepared import (
-    NOW,
-    Algorithm,
-    How,
-    PreparedCall,
-    prepare,
-)
+from minitorch_dist.distributed.prepared import NOW, Algorithm, How, PreparedCall, prepare
 from minitorch_dist.distributed.reductions import SUM, ReduceStep, average, scale
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
@@ -83,15 +77,15 @@ def reduce(group: Group, array: Array, root: int, op: ReduceStep = SUM, how: How
         return Vector(sizes, itemsize, in_place, results=None if in_place else ())
 
     prepared = prepare(group, "reduce", said, array.nbytes, how.algorithm, vector, root)
-    return prepared.run({"work" if in_place else "source": flat(own)}, how=how,
+    return prepared.run(
+        {"work" if in_place else "source": flat(own)},
+        how=how,
         first=(lambda: scale(own, op)) if in_place else None,
         last=(lambda: average(own, op, group.size())) if is_root else None,
-    )  # fmt: skip
+    )
 
 
-def gather(
-    group: Group, array: Array, outputs: Sequence[Array] | None, root: int, how: How = NOW
-) -> Work | None:
+def gather(group: Group, array: Array, outputs: Sequence[Array] | None, root: int, how: How = NOW) -> Work | None:
     """The root's `outputs` become all ranks' arrays; the others have none."""
     said = Fingerprint("gather", array.dtype, array.shape, root=group.ranks[root])
     size, rank = group.size(), group.rank()
@@ -106,9 +100,7 @@ def gather(
     return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
 
-def scatter(
-    group: Group, array: Array, inputs: Sequence[Array] | None, root: int, how: How = NOW
-) -> Work | None:
+def scatter(group: Group, array: Array, inputs: Sequence[Array] | None, root: int, how: How = NOW) -> Work | None:
     """Each rank's array becomes its part of the root's `inputs`."""
     said = Fingerprint("scatter", array.dtype, array.shape, root=group.ranks[root])
     size, rank = group.size(), group.rank()
@@ -142,15 +134,15 @@ def _extent(array: Array, sizes: tuple[int, ...]) -> tuple[int, ...]:
 def all_reduce(group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """All arrays become the sum of all."""
     prepared = prepare_all_reduce(group, array, op, how.algorithm)
-    return prepared.run({"work": flat(array)}, how=how,
+    return prepared.run(
+        {"work": flat(array)},
+        how=how,
         first=(lambda: scale(array, op)) if op.name == "premul_sum" else None,
         last=(lambda: average(array, op, group.size())) if op.name == "avg" else None,
-    )  # fmt: skip
+    )
 
 
-def prepare_all_reduce(
-    group: Group, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
-) -> PreparedCall:
+def prepare_all_reduce(group: Group, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None) -> PreparedCall:
     said = Fingerprint("all_reduce", array.dtype, array.shape, op.name)
     vector = _even(array.size, array.itemsize, group.size())
     return prepare(group, "all_reduce", said, array.nbytes, algorithm, vector)
@@ -175,9 +167,7 @@ def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -
     return run_all_gather_into(prepared, array, output, how)
 
 
-def prepare_all_gather_into(
-    group: Group, array: Array, output: Array, algorithm: Algorithm = None
-) -> PreparedCall:
+def prepare_all_gather_into(group: Group, array: Array, output: Array, algorithm: Algorithm = None) -> PreparedCall:
     said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
     in_place = not group.is_on_board  # in messages what lies side by side goes out in one piece
     sizes = _equal(array.size, group.size())
@@ -208,9 +198,7 @@ def reduce_scatter(
     return _reduce_scatter(prepared, output, arrays, op, how)
 
 
-def reduce_scatter_from(
-    group: Group, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW
-) -> Work | None:
+def reduce_scatter_from(group: Group, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """The same from one array, which holds the parts for all ranks one after the other."""
     prepared = prepare_reduce_scatter_from(group, output, op, how.algorithm)
     return _reduce_scatter(prepared, output, {"source": flat(array)}, op, how)
@@ -225,9 +213,8 @@ def prepare_reduce_scatter_from(
 
 
 def _prepare_reduce_scatter(
-    group: Group, said: Fingerprint, output: Array, sizes: tuple[int, ...], is_list: bool,
-    algorithm: Algorithm,
-) -> PreparedCall:  # fmt: skip
+    group: Group, said: Fingerprint, output: Array, sizes: tuple[int, ...], is_list: bool, algorithm: Algorithm
+) -> PreparedCall:
     vector = Vector(sizes, output.itemsize, False, is_list, results=(group.rank(),))
     nbytes = sum(sizes) * output.itemsize
     return prepare(group, "reduce_scatter", said, nbytes, algorithm, lambda _: vector, more=sizes)
@@ -259,16 +246,19 @@ def _reduce_scatter(
 
 def all_to_all(
     group: Group, outputs: Sequence[Array], inputs: Sequence[Array], how: How = NOW, name: str = "all_to_all"
-) -> Work | None:  # fmt: skip
+) -> Work | None:
     """`outputs[i]` becomes what rank i has for this rank in its `inputs`. Any sizes."""
     prepared = prepare_all_to_all(group, outputs, inputs, how.algorithm, name)
     return run_all_to_all(prepared, outputs, inputs, how)
 
 
 def prepare_all_to_all(
-    group: Group, outputs: Sequence[Array], inputs: Sequence[Array], algorithm: Algorithm = None,
+    group: Group,
+    outputs: Sequence[Array],
+    inputs: Sequence[Array],
+    algorithm: Algorithm = None,
     name: str = "all_to_all",
-) -> PreparedCall:  # fmt: skip
+) -> PreparedCall:
     itemsize = inputs[0].itemsize
     sizes = (*[part.size for part in inputs], *[part.size for part in outputs])
     said = Fingerprint(name, inputs[0].dtype)

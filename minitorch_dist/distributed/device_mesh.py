@@ -90,9 +90,7 @@ class DeviceMesh:
             if lines.shape == (1, world) and np.array_equal(lines[0], np.arange(world)):
                 groups.append(distributed_c10d._get_default_group())
             else:
-                own, _ = distributed_c10d.new_subgroups_by_enumeration(
-                    lines.tolist(), group_desc=f"mesh_{name}"
-                )
+                own, _ = distributed_c10d.new_subgroups_by_enumeration(lines.tolist(), group_desc=f"mesh_{name}")
                 groups.append(own)
         return groups
 
@@ -188,14 +186,11 @@ class DeviceMesh:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
         if any(name not in self.mesh_dim_names for name in asked):
             raise KeyError(
-                f"Invalid mesh_dim_names {asked} specified. Valid mesh_dim_names are "
-                f"{list(self.mesh_dim_names)}."
+                f"Invalid mesh_dim_names {asked} specified. Valid mesh_dim_names are {list(self.mesh_dim_names)}."
             )
         axes = [self.mesh_dim_names.index(name) for name in asked]
         if axes != sorted(set(axes)):
-            raise KeyError(
-                f"Invalid mesh_dim_names {asked} specified. Mesh dim indices should be in ascending order."
-            )
+            raise KeyError(f"Invalid mesh_dim_names {asked} specified. Mesh dim indices should be in ascending order.")
         if len(axes) == self.ndim:
             return self
         at = self._coordinate or (0,) * self.ndim
@@ -251,9 +246,7 @@ class DeviceMesh:
 
 def _check_names(names: tuple[str, ...], shape: tuple[int, ...]) -> None:
     if len(set(names)) != len(names):
-        raise RuntimeError(
-            f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {names}"
-        )
+        raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {names}")
     if len(names) != len(shape):
         raise RuntimeError(
             "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): "

@@ -26,12 +26,7 @@ from minitorch_dist.distributed.torch_api.membership import (
     is_initialized as is_initialized,
     is_nccl_available as is_nccl_available,
 )
-from minitorch_dist.distributed.torch_api.process_group import (
-    GroupMember,
-    ProcessGroup,
-    group,
-    or_default,
-)
+from minitorch_dist.distributed.torch_api.process_group import GroupMember, ProcessGroup, group, or_default
 from minitorch_dist.distributed.torch_api.subgroups import (
     new_group as new_group,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
@@ -84,9 +79,7 @@ def init_process_group(
     if backend is None and device is not None:
         backend = Backend.default_device_backend_map.get(device.type)
     try:
-        here = bootstrap.init(
-            backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options
-        )
+        here = bootstrap.init(backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options)
     except ValueError as error:
         if rendezvous.START in str(error):  # started alone: our frames would only hide the caller's line
             raise error.with_traceback(None) from None

@@ -92,8 +92,9 @@ def _finish(world: World) -> None:
                 doing = ", ".join(each.describe() for each in group.channel.under_way())
                 _log.warning(
                     "rank %d leaves while %s is still going on: wait() for its Work first",
-                    world.rank, doing or repr(worker),
-                )  # fmt: skip
+                    world.rank,
+                    doing or repr(worker),
+                )
 
 
 def _neighbours(world: World) -> list[int]:

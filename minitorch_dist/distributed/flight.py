@@ -150,7 +150,4 @@ class FlightRecorder:
 
 def recent(channel: GroupChannel, count: int) -> list[str]:
     """The last operations that this rank has finished in a group, the latest first."""
-    return [
-        done.describe().removesuffix(f" of group {channel.name!r}")
-        for done in islice(channel.finished(), count)
-    ]
+    return [done.describe().removesuffix(f" of group {channel.name!r}") for done in islice(channel.finished(), count)]

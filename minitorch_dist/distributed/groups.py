@@ -114,10 +114,14 @@ class Group:
             self.prepared[key, len(changes)] = prepared
 
     def run(
-        self, fingerprint: Fingerprint, body: Callable[[CollectiveOperation], None],
-        asynchronous: bool = False, output: Any = None, timeout: float | None = None,
+        self,
+        fingerprint: Fingerprint,
+        body: Callable[[CollectiveOperation], None],
+        asynchronous: bool = False,
+        output: Any = None,
+        timeout: float | None = None,
         site: str | None = None,
-    ) -> Work | None:  # fmt: skip
+    ) -> Work | None:
         """Begin the group's next operation and let `body` carry it out: now, or (asynchronous) by
         the group's worker, beside the caller; then a Work is returned."""
         self.demand_open()

@@ -22,9 +22,12 @@ def main(args: Sequence[str] | None = None) -> None:
     )
     parser = run.get_args_parser()
     parser.add_argument(
-        "--use-env", "--use_env", default=False, action="store_true",
+        "--use-env",
+        "--use_env",
+        default=False,
+        action="store_true",
         help="do not pass --local-rank; the script reads LOCAL_RANK from its environment",
-    )  # fmt: skip
+    )
     run.finish(run.known_options(parser, args))
 
 

@@ -58,9 +58,12 @@ def _mention(world: World, rank: int, came: Sequence[tuple[int, bytes]]) -> None
         "rank %d leaves and has not received what rank%s %s sent: %s%s. Each send needs its recv: with "
         "the same tag, in the same group, and as often. Here a send does not wait for its recv; "
         "torch's would, until the timeout",
-        rank, "s" if len(srcs) > 1 else "", ", ".join(map(str, srcs)), shown,
+        rank,
+        "s" if len(srcs) > 1 else "",
+        ", ".join(map(str, srcs)),
+        shown,
         f", and {len(sends) - SHOWN} more" if len(sends) > SHOWN else "",
-    )  # fmt: skip
+    )
 
 
 def _is_of_send(header: bytes) -> bool:

@@ -67,8 +67,7 @@ def _checked(ranks: Sequence[int] | None, world_size: int, is_to_sort: bool) -> 
     for rank in ranks:
         if rank < 0 or rank >= world_size:
             raise ValueError(
-                f"Rank {rank} is out of range. Valid ranks are 0 to {world_size - 1} "
-                f"(world_size={world_size})"
+                f"Rank {rank} is out of range. Valid ranks are 0 to {world_size - 1} (world_size={world_size})"
             )
     part = tuple(sorted(ranks) if is_to_sort else ranks)
     return everyone if part == everyone else part

@@ -135,9 +135,14 @@ class PreparedSend:
     __slots__ = ("_fingerprint", "_headers", "_mailbox", "_to", "dst", "group", "tag")
 
     def __init__(
-        self, group: Group, dtype: np.dtype[Any], shape: tuple[int, ...], dst: int, tag: int = 0,
+        self,
+        group: Group,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        dst: int,
+        tag: int = 0,
         operation: str = "send",
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_tag(tag)
         self.group, self.dst, self.tag = group, dst, tag
         self._mailbox, self._to = group.world.mailbox, group.ranks[dst]
@@ -201,9 +206,7 @@ class PreparedSend:
         begun = self._pass_on(call, array, world.transport.begin)
         return PostedSend(world, begun, call, output)
 
-    def _pass_on(
-        self, call: PointToPointCall, array: Array, act: Callable[[int, bytes, memoryview], Any]
-    ) -> Any:
+    def _pass_on(self, call: PointToPointCall, array: Array, act: Callable[[int, bytes, memoryview], Any]) -> Any:
         """Let `act` send the array. The journal hears of it, even if it fails."""
         recorder = self._mailbox.recorder
         since = 0 if recorder is None else recorder.now()
@@ -231,9 +234,7 @@ def send(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "s
     PreparedSend(group, array.dtype, array.shape, dst, tag, operation).run(array)
 
 
-def isend(
-    group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None
-) -> Work:
+def isend(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
     return PreparedSend(group, array.dtype, array.shape, dst, tag, operation).begin(array, output)
 
@@ -248,14 +249,27 @@ class PreparedReceive:
     is_kept = True
 
     __slots__ = (
-        "_expects", "_fingerprint", "_front", "_is_next", "_mailbox", "_match", "_source", "group",
-        "src", "tag",
-    )  # fmt: skip
+        "_expects",
+        "_fingerprint",
+        "_front",
+        "_is_next",
+        "_mailbox",
+        "_match",
+        "_source",
+        "group",
+        "src",
+        "tag",
+    )
 
     def __init__(
-        self, group: Group, dtype: np.dtype[Any], shape: tuple[int, ...] | None, src: int | None,
-        tag: int = 0, operation: str = "send",
-    ) -> None:  # fmt: skip
+        self,
+        group: Group,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...] | None,
+        src: int | None,
+        tag: int = 0,
+        operation: str = "send",
+    ) -> None:
         check_tag(tag)
         self.group, self.src, self.tag = group, src, tag
         self._mailbox, self._source = group.world.mailbox, None if src is None else group.ranks[src]
@@ -276,9 +290,11 @@ class PreparedReceive:
             self.group.world.trace.receive(self, self._fingerprint, array)
             return
         if (
-            source is not None and mailbox.recorder is None and not self.group.is_closed
+            source is not None
+            and mailbox.recorder is None
+            and not self.group.is_closed
             and mailbox.fetch(source, self._front, octets(array), self._is_next)
-        ):  # fmt: skip
+        ):
             return
         receive, noted = self._post(array)
         if not receive.done and not mailbox.is_there(receive):
@@ -289,15 +305,11 @@ class PreparedReceive:
             raise receive.error
         mailbox.traffic.came[receive.sender] += 1
 
-    def begin(
-        self, array: Array | None, output: Any = None, arrived: Callable[[], None] | None = None
-    ) -> Receiving:
+    def begin(self, array: Array | None, output: Any = None, arrived: Callable[[], None] | None = None) -> Receiving:
         """Receive beside the caller. `arrived` is called when the message is there."""
         group = self.group
         if group.world.trace is not None:
-            begun: Receiving = group.world.trace.receive(
-                self, self._fingerprint, array, output, arrived, True
-            )
+            begun: Receiving = group.world.trace.receive(self, self._fingerprint, array, output, arrived, True)
             return begun
         receive, noted = self._post(array)
         work = Receiving(group.world, receive, group.timeout, output, group.ranks, arrived, noted)

@@ -61,9 +61,8 @@ class PreparedCall:
     execute: Execute
 
     def __init__(
-        self, group: Group, schedule: Schedule, fingerprint: Fingerprint, root: int | None,
-        nbytes: int, is_kept: bool,
-    ) -> None:  # fmt: skip
+        self, group: Group, schedule: Schedule, fingerprint: Fingerprint, root: int | None, nbytes: int, is_kept: bool
+    ) -> None:
         self.group, self.schedule, self.fingerprint, self.root = group, schedule, fingerprint, root
         self.nbytes, self.is_kept = nbytes, is_kept
         self.rank, self.size = group.rank(), group.size()
@@ -71,9 +70,13 @@ class PreparedCall:
         self.expects = wire.encode_fingerprint(fingerprint)
 
     def run(
-        self, arrays: Arrays, own: PostponedCopy | None = None, how: How = NOW,
-        first: Callable[[], None] | None = None, last: Callable[[], None] | None = None,
-    ) -> Work | None:  # fmt: skip
+        self,
+        arrays: Arrays,
+        own: PostponedCopy | None = None,
+        how: How = NOW,
+        first: Callable[[], None] | None = None,
+        last: Callable[[], None] | None = None,
+    ) -> Work | None:
         """Begin the group's next operation and carry it out: every collective call comes here. `own` is a
         copy that can be made at any time of it; `first` and `last` are called before and after."""
         group, worker = self.group, self.group._worker
@@ -89,9 +92,13 @@ class PreparedCall:
         return None
 
     def _carry_out(
-        self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None,
-        first: Callable[[], None] | None, *after: Callable[[], None] | None,
-    ) -> None:  # fmt: skip
+        self,
+        operation: CollectiveOperation,
+        arrays: Arrays,
+        own: PostponedCopy | None,
+        first: Callable[[], None] | None,
+        *after: Callable[[], None] | None,
+    ) -> None:
         if first is not None:
             first()
         self.execute(operation, arrays, own)
@@ -202,9 +209,15 @@ def use_links(group: Group, links: Links) -> None:
 
 
 def prepare(
-    group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm,
-    vector: MakeVector, root: int | None = None, more: Any = None,
-) -> PreparedCall:  # fmt: skip
+    group: Group,
+    collective: str,
+    said: Fingerprint,
+    nbytes: int,
+    algorithm: Algorithm,
+    vector: MakeVector,
+    root: int | None = None,
+    more: Any = None,
+) -> PreparedCall:
     """Prepare this kind of call. `more` holds all that `vector` depends on beside `said`.
 
     The environment is read when a kind of call is met for the first time.

@@ -114,9 +114,7 @@ def name_of(op: ReduceOp | RedOpType) -> str:
 
 def _no_op(given: Any) -> NoReturn:
     """A text or a number is none, as in torch."""
-    raise TypeError(
-        f"op must be one of ReduceOp, such as ReduceOp.SUM, but got {given!r} ({type(given).__name__})"
-    )
+    raise TypeError(f"op must be one of ReduceOp, such as ReduceOp.SUM, but got {given!r} ({type(given).__name__})")
 
 
 def reduction_of(op: Any, dtype: np.dtype[Any], what: str = "all_reduce") -> ReduceStep:

@@ -110,8 +110,7 @@ def _by_mpi(parts: SplitResult, query: dict[str, str], timeout: timedelta) -> Fo
     if asked and int(asked) != world_size:
         raise _error(
             "mpi",
-            f"a world of {asked} ranks is asked for, and MPI has started {world_size}: "
-            f"mpirun -n {asked} python …",
+            f"a world of {asked} ranks is asked for, and MPI has started {world_size}: mpirun -n {asked} python …",
         )
     return mpi.store(timeout), rank, world_size
 
@@ -174,5 +173,9 @@ def _demand_reachable(host: str, port: int) -> None:
 
 
 HANDLERS: Final[dict[str, Callable[[SplitResult, dict[str, str], timedelta], Found]]] = {
-    "tcp": _by_tcp, "env": _by_env, "file": _by_file, "mqtt": _by_mqtt, "mpi": _by_mpi,
-}  # fmt: skip
+    "tcp": _by_tcp,
+    "env": _by_env,
+    "file": _by_file,
+    "mqtt": _by_mqtt,
+    "mpi": _by_mpi,
+}

@@ -80,9 +80,12 @@ def get_args_parser(prog: str | None = None) -> argparse.ArgumentParser:
             parser.add_argument(*names, action="store_true", default=is_on, help=text)
         else:
             action = parser.add_argument(
-                *names, type=kind, default=default if given is None else given, help=text,
+                *names,
+                type=kind,
+                default=default if given is None else given,
+                help=text,
                 metavar=name.rpartition("-")[2].upper(),
-            )  # fmt: skip
+            )
             parser._option_string_actions |= dict.fromkeys(FORMER.get(name, ()), action)
     parser.add_argument("training_script", help="the script, module or program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
@@ -111,9 +114,7 @@ def parse_min_max_nnodes(nnodes: str) -> tuple[int, int]:
         raise ValueError(f"--nnodes {nnodes!r} is neither a number nor MIN:MAX")
     fewest, most = int(found[1]), int(found[2] or found[1])
     if not 0 < fewest <= most:
-        raise AssertionError(
-            f"min_nodes must be > 0 and <= max_nodes, got min_nodes={fewest}, max_nodes={most}"
-        )
+        raise AssertionError(f"min_nodes must be > 0 and <= max_nodes, got min_nodes={fewest}, max_nodes={most}")
     return fewest, most
 
 
@@ -155,9 +156,7 @@ def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple
     if args.standalone or alone:
         return StorePlace("localhost", 0, keeps=True), str(uuid.uuid4()), -1
     if args.rdzv_backend not in BACKENDS:
-        raise ValueError(
-            f"--rdzv-backend {args.rdzv_backend} is not offered; there are {', '.join(BACKENDS)}"
-        )
+        raise ValueError(f"--rdzv-backend {args.rdzv_backend} is not offered; there are {', '.join(BACKENDS)}")
     if is_static:
         if not 0 <= args.node_rank < most:
             raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")

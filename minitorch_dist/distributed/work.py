@@ -109,7 +109,9 @@ class Work:
 
     def source_rank(self) -> int:
         """The group rank that a receive from anybody got its message from."""
-        raise RuntimeError("sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call.")  # fmt: skip
+        raise RuntimeError(
+            "sourceRank() may only be called on work objects that correspond to a recv or recv-from-any call."
+        )
 
     def get_future(self) -> Future[Any]:
         """A future of the tensors that will be written."""

@@ -70,8 +70,7 @@ class World:
 
     def __repr__(self) -> str:
         return (
-            f"<World of rank {self.rank} of {self.world_size} over {self.transport.scheme}, "
-            f"{len(self.groups)} groups>"
+            f"<World of rank {self.rank} of {self.world_size} over {self.transport.scheme}, {len(self.groups)} groups>"
         )
 
 

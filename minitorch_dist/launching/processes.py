@@ -51,9 +51,14 @@ SYMPTOMS = (PeerLost, PeerFailed, limits.OutOfTime)  # of which others may tell 
 
 
 def run(
-    called: Callable[[], Any], world_size: int, transport: str, timeout: timedelta,
-    journal: Path | None = None, limit: float | None = None, start_method: str | None = None,
-) -> list[Any]:  # fmt: skip
+    called: Callable[[], Any],
+    world_size: int,
+    transport: str,
+    timeout: timedelta,
+    journal: Path | None = None,
+    limit: float | None = None,
+    start_method: str | None = None,
+) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
         files.begin_anew(journal)
@@ -71,9 +76,7 @@ def run(
             LaunchOrder(rank, world_size, transport, store.port, timeout, state, where, limit, begun, call)
             for rank in range(world_size)
         ]
-        pool = ProcessPool(
-            _serve, orders, start_method or START_METHOD, name="rank", variables={job.VARIABLE: drawn}
-        )  # fmt: skip
+        pool = ProcessPool(_serve, orders, start_method or START_METHOD, name="rank", variables={job.VARIABLE: drawn})
         results = _collect(pool, world_size, transport, limit)
         patience = GRACE
         return results
@@ -152,18 +155,20 @@ def _failure(report: ProcessReport, where: str) -> BaseException:
 def _serve(order: LaunchOrder, at_end: ExitStack) -> Any:
     sigint.ignore_sigint()  # Ctrl-C is for who launched us; he ends us
     os.environ.update(
-        RANK=str(order.rank), WORLD_SIZE=str(order.world_size), LOCAL_RANK=str(order.rank),
-        LOCAL_WORLD_SIZE=str(order.world_size), MASTER_ADDR="127.0.0.1",
+        RANK=str(order.rank),
+        WORLD_SIZE=str(order.world_size),
+        LOCAL_RANK=str(order.rank),
+        LOCAL_WORLD_SIZE=str(order.world_size),
+        MASTER_ADDR="127.0.0.1",
         MASTER_PORT=str(order.port),
-    )  # fmt: skip
+    )
     place = world.place()
     mine = job.here(order.world_size, order.rank)
     store = TCPStore("127.0.0.1", order.port, timeout=order.timeout, of=mine)
     at_end.callback(store.close)
     place.given.update(
-        rank=order.rank, world_size=order.world_size, store=store,
-        address=order.transport, journal=order.journal,
-    )  # fmt: skip
+        rank=order.rank, world_size=order.world_size, store=store, address=order.transport, journal=order.journal
+    )
     called = pickle.loads(order.call)
     at_end.callback(ranks.end, place)
     at_end.enter_context(cores.shared(order.world_size))

@@ -24,14 +24,16 @@ def place_for(
 ) -> world.WorldScope:
     """Where a launched rank will stand."""
     return world.WorldScope(
-        clock, rank=rank, world_size=world_size, store=store, address=transport,
+        clock,
+        rank=rank,
+        world_size=world_size,
+        store=store,
+        address=transport,
         journal="" if journal is None else journal,
-    )  # fmt: skip
+    )
 
 
-def run(
-    place: world.WorldScope, random_state: generator.Generator, timeout: timedelta, fn: Callable[[], Any]
-) -> Any:
+def run(place: world.WorldScope, random_state: generator.Generator, timeout: timedelta, fn: Callable[[], Any]) -> Any:
     """In the rank's own thread: what `fn` returns there. The world is left by `end`."""
     generator.install(random_state)
     given = place.given

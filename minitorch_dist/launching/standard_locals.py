@@ -104,11 +104,7 @@ def refused(is_users: Callable[[str], bool]) -> Iterator[Callable[[], None]]:
         for name in ("__new__", "__getattribute__", "__setattr__", "__delattr__"):
             before = vars(kind).get(name)
             setattr(kind, name, _refusing(kind, getattr(kind, name)))
-            yield (
-                functools.partial(setattr, kind, name, before)
-                if before
-                else functools.partial(delattr, kind, name)
-            )
+            yield (functools.partial(setattr, kind, name, before) if before else functools.partial(delattr, kind, name))
 
 
 def _refusing(kind: type, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -34,9 +34,7 @@ _MAKERS = {id(getattr(threading, name)): name for name in ("Lock", "RLock", "loc
 _HERE = __file__.rpartition("standard_locks")[0]
 MOST = 1000  # entries of a list or a dictionary that are looked through
 _PLAIN = (str, bytes, int, float, complex, type(None), types.ModuleType, types.BuiltinFunctionType)
-_LEADING = (
-    types.MethodType, functools.partial, staticmethod, classmethod, property, tuple, set, frozenset,
-)  # fmt: skip
+_LEADING = (types.MethodType, functools.partial, staticmethod, classmethod, property, tuple, set, frozenset)
 starting: set[int] = set()  # threads that start a real one, and wait until it has begun
 
 

@@ -28,9 +28,14 @@ from transports.stores.store import HashStore
 
 
 def run(
-    called: Callable[[], Any], world_size: int, transport: str, timeout: timedelta, clock: Clock,
-    journal: Path | None = None, limit: float | None = None,
-) -> list[Any]:  # fmt: skip
+    called: Callable[[], Any],
+    world_size: int,
+    transport: str,
+    timeout: timedelta,
+    clock: Clock,
+    journal: Path | None = None,
+    limit: float | None = None,
+) -> list[Any]:
     """The results by rank, or the exception of the first rank that failed."""
     if journal is not None:
         files.begin_anew(journal)
@@ -48,9 +53,14 @@ def run(
 
 
 def _run(
-    called: Callable[[], Any], world_size: int, transport: str, timeout: timedelta, clock: Clock,
-    sheet: files.Sheet | None, limit: float | None,
-) -> list[Any]:  # fmt: skip
+    called: Callable[[], Any],
+    world_size: int,
+    transport: str,
+    timeout: timedelta,
+    clock: Clock,
+    sheet: files.Sheet | None,
+    limit: float | None,
+) -> list[Any]:
     store = HashStore(clock, timeout)
     places = [ranks.place_for(rank, world_size, transport, store, clock, sheet) for rank in range(world_size)]
     results: list[Any] = [None] * world_size
@@ -98,8 +108,7 @@ def _out_of_time(deadline: Deadline, threads: Sequence[Thread]) -> limits.OutOfT
     found = limits.places_of(threads)
     assert deadline.seconds is not None
     return limits.report(
-        deadline.seconds,
-        [where if each.is_alive() else None for each, where in zip(threads, found, strict=True)],
+        deadline.seconds, [where if each.is_alive() else None for each, where in zip(threads, found, strict=True)]
     )
 
 

@@ -31,8 +31,16 @@ Norm = Callable[[int], Module]
 
 def conv3x3(in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1) -> Conv2d:
     """3×3 with a border, so that stride 1 keeps the size."""
-    return Conv2d(in_planes, out_planes, kernel_size=3, stride=stride, padding=dilation,
-                  groups=groups, bias=False, dilation=dilation)  # fmt: skip
+    return Conv2d(
+        in_planes,
+        out_planes,
+        kernel_size=3,
+        stride=stride,
+        padding=dilation,
+        groups=groups,
+        bias=False,
+        dilation=dilation,
+    )
 
 
 def conv1x1(in_planes: int, out_planes: int, stride: int = 1) -> Conv2d:
@@ -155,14 +163,12 @@ class ResNet(Module):
             downsample = Sequential(
                 conv1x1(self.inplanes, planes * block.expansion, stride), norm_layer(planes * block.expansion)
             )
-        first = block(self.inplanes, planes, stride, downsample, self.groups, self.base_width,
-                      norm_layer=norm_layer)  # fmt: skip
+        first = block(self.inplanes, planes, stride, downsample, self.groups, self.base_width, norm_layer=norm_layer)
         self.inplanes = planes * block.expansion
         others = [
-            block(self.inplanes, planes, groups=self.groups, base_width=self.base_width,
-                  norm_layer=norm_layer)
+            block(self.inplanes, planes, groups=self.groups, base_width=self.base_width, norm_layer=norm_layer)
             for _ in range(1, blocks)
-        ]  # fmt: skip
+        ]
         return Sequential(first, *others)
 
     def _initialise(self, zero_init_residual: bool) -> None:

@@ -60,9 +60,8 @@ class ProcessPool:
                     ours, theirs = context.Pipe(duplex=False)
                     self._pipes[index] = ours
                     process = context.Process(
-                        target=_serve, args=(theirs, act, order, ours_now),
-                        name=f"{name} {index}", daemon=daemon,
-                    )  # fmt: skip
+                        target=_serve, args=(theirs, act, order, ours_now), name=f"{name} {index}", daemon=daemon
+                    )
                     with theirs:
                         process.start()
                     self.processes.append(process)

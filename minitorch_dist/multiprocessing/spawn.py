@@ -47,9 +47,7 @@ class ProcessExitedException(ProcessException):
         self.exit_code, self.signal_name = exit_code, signal_name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (
-            self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name,
-        )  # fmt: skip
+        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
 class ProcessContext:
@@ -109,9 +107,7 @@ class ProcessContext:
             return ProcessRaisedException(said, index, pid)
         name = ending.signal_name(code)
         how = f"signal {name}" if name else f"exit code {code}"
-        return ProcessExitedException(
-            f"process {index} terminated with {how}", index, pid, code, name or None
-        )
+        return ProcessExitedException(f"process {index} terminated with {how}", index, pid, code, name or None)
 
     def interrupt(self) -> None:
         """End all at once."""

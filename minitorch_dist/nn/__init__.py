@@ -27,11 +27,7 @@ from minitorch_dist.nn.modules.container import (
     ModuleList as ModuleList,
     Sequential as Sequential,
 )
-from minitorch_dist.nn.modules.conv import (
-    Conv1d as Conv1d,
-    Conv2d as Conv2d,
-    ConvTranspose2d as ConvTranspose2d,
-)
+from minitorch_dist.nn.modules.conv import Conv1d as Conv1d, Conv2d as Conv2d, ConvTranspose2d as ConvTranspose2d
 from minitorch_dist.nn.modules.dropout import Dropout as Dropout, Dropout2d as Dropout2d
 from minitorch_dist.nn.modules.flatten import Flatten as Flatten
 from minitorch_dist.nn.modules.linear import Identity as Identity, Linear as Linear

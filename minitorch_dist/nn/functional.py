@@ -20,13 +20,8 @@ from minitorch_dist.tensors.ops.layers.activations import (
     silu as silu,
     softplus as softplus,
 )
-from minitorch_dist.tensors.ops.layers.attention import (
-    scaled_dot_product_attention as scaled_dot_product_attention,
-)
-from minitorch_dist.tensors.ops.layers.classification import (
-    cross_entropy as cross_entropy,
-    nll_loss as nll_loss,
-)
+from minitorch_dist.tensors.ops.layers.attention import scaled_dot_product_attention as scaled_dot_product_attention
+from minitorch_dist.tensors.ops.layers.classification import cross_entropy as cross_entropy, nll_loss as nll_loss
 from minitorch_dist.tensors.ops.layers.dropout import dropout as dropout, dropout2d as dropout2d
 from minitorch_dist.tensors.ops.layers.embedding import (
     embedding as embedding,

@@ -53,12 +53,7 @@ def normal_(tensor: V, mean: float = 0.0, std: float = 1.0, generator: Generator
 
 
 def trunc_normal_(
-    tensor: V,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Generator | None = None,
+    tensor: V, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Generator | None = None
 ) -> V:
     """Normal, with values outside [a, b] drawn again.
 
@@ -139,11 +134,7 @@ def xavier_normal_(tensor: V, gain: float = 1.0, generator: Generator | None = N
 
 
 def kaiming_uniform_(
-    tensor: V,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Generator | None = None,
+    tensor: V, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> V:
     """Variance gain² / fan, uniform. `a` is the slope of the leaky rectifier that follows."""
     if _is_empty(tensor):
@@ -154,11 +145,7 @@ def kaiming_uniform_(
 
 
 def kaiming_normal_(
-    tensor: V,
-    a: float = 0,
-    mode: str = "fan_in",
-    nonlinearity: str = "leaky_relu",
-    generator: Generator | None = None,
+    tensor: V, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Generator | None = None
 ) -> V:
     if _is_empty(tensor):
         return tensor

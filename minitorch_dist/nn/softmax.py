@@ -30,9 +30,7 @@ def softmax(input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtype
     return softmaxes.softmax(input, _chosen(input, dim, "softmax"), dtype)
 
 
-def log_softmax(
-    input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
-) -> T:
+def log_softmax(input: T, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None) -> T:
     """The logarithm of `softmax`, without its rounding."""
     return softmaxes.log_softmax(input, _chosen(input, dim, "log_softmax"), dtype)
 
@@ -41,8 +39,7 @@ def _chosen(input: T, dim: int | None, name: str) -> int:
     if dim is not None:
         return dim
     warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
-        "dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
         stacklevel=3,
     )
     return 0 if input.array.ndim in (0, 1, 3) else 1

@@ -14,16 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.optim.elementwise import (
-    Elementwise,
-    blocks,
-    column,
-    count,
-    decayed,
-    filled,
-    require,
-    scalar,
-)
+from minitorch_dist.optim.elementwise import Elementwise, blocks, column, count, decayed, filled, require, scalar
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -77,10 +68,16 @@ class Adadelta(Elementwise):
     def start(self, p: Tensor, group: Group) -> dict[str, Any]:
         return {"step": scalar(), "square_avg": filled(p), "acc_delta": filled(p)}
 
-    def update(
-        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
-    ) -> None:
+    def update(self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]) -> None:
         count(memory)
-        adadelta(params, grads, column(memory, "square_avg"), column(memory, "acc_delta"),
-                 lr=number(group["lr"]), rho=group["rho"], eps=group["eps"],
-                 weight_decay=group["weight_decay"], maximize=group["maximize"])  # fmt: skip
+        adadelta(
+            params,
+            grads,
+            column(memory, "square_avg"),
+            column(memory, "acc_delta"),
+            lr=number(group["lr"]),
+            rho=group["rho"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+        )

@@ -12,16 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.optim.elementwise import (
-    Elementwise,
-    blocks,
-    column,
-    count,
-    decayed,
-    filled,
-    require,
-    scalar,
-)
+from minitorch_dist.optim.elementwise import Elementwise, blocks, column, count, decayed, filled, require, scalar
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.core.base import Array
@@ -83,9 +74,15 @@ class Adagrad(Elementwise):
     def start(self, p: Tensor, group: Group) -> dict[str, Any]:
         return {"step": scalar(), "sum": filled(p, group["initial_accumulator_value"])}
 
-    def update(
-        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
-    ) -> None:
-        adagrad(params, grads, column(memory, "sum"), count(memory), lr=number(group["lr"]),
-                lr_decay=group["lr_decay"], eps=group["eps"], weight_decay=group["weight_decay"],
-                maximize=group["maximize"])  # fmt: skip
+    def update(self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]) -> None:
+        adagrad(
+            params,
+            grads,
+            column(memory, "sum"),
+            count(memory),
+            lr=number(group["lr"]),
+            lr_decay=group["lr_decay"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+        )

@@ -16,16 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.optim.elementwise import (
-    Elementwise,
-    blocks,
-    column,
-    count,
-    decayed,
-    filled,
-    require,
-    scalar,
-)
+from minitorch_dist.optim.elementwise import Elementwise, blocks, column, count, decayed, filled, require, scalar
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -126,9 +117,7 @@ class Adam(Elementwise):
             memory["max_exp_avg_sq"] = filled(p)
         return memory
 
-    def update(
-        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
-    ) -> None:
+    def update(self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]) -> None:
         peaks = column(memory, "max_exp_avg_sq") if group["amsgrad"] else [None] * len(params)
         adam(params, grads, column(memory, "exp_avg"), column(memory, "exp_avg_sq"), peaks,
              count(memory), lr=number(group["lr"]), beta1=number(group["betas"][0]),

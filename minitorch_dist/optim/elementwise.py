@@ -45,9 +45,7 @@ class Elementwise(Optimizer):
         with ledger.category("optimizer"):
             return self.start(p, group)
 
-    def update(
-        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
-    ) -> None:
+    def update(self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]) -> None:
         raise NotImplementedError
 
     @overload
@@ -109,9 +107,7 @@ def scalar(value: float = 0.0) -> Tensor:
     return base.new(Tensor, np.full((), value, np.float32), devices.CPU)
 
 
-def decayed(
-    p: Array, g: Array, weight_decay: float, maximize: bool, decoupled_lr: float | None = None
-) -> Array:
+def decayed(p: Array, g: Array, weight_decay: float, maximize: bool, decoupled_lr: float | None = None) -> Array:
     """The gradient by which a rule goes: turned round for `maximize`, and with the weight decay.
 
     A decoupled decay leaves the gradient alone and shrinks the parameter.

@@ -109,16 +109,13 @@ class Optimizer:
         params = [given] if isinstance(given, Tensor) else list(given)
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is " + type(p).__name__
-                )
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + type(p).__name__)
             if not (p.is_leaf or p._retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         ids = {id(p) for p in params}
         if len(ids) < len(params):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this "
-                "will cause an error",
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
                 stacklevel=3,
             )
         for group in self.param_groups:

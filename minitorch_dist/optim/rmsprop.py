@@ -14,16 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.optim.elementwise import (
-    Elementwise,
-    blocks,
-    column,
-    count,
-    decayed,
-    filled,
-    require,
-    scalar,
-)
+from minitorch_dist.optim.elementwise import Elementwise, blocks, column, count, decayed, filled, require, scalar
 from minitorch_dist.optim.optimizer import Group, Params, number
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -95,14 +86,19 @@ class RMSprop(Elementwise):
             memory["grad_avg"] = filled(p)
         return memory
 
-    def update(
-        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
-    ) -> None:
+    def update(self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]) -> None:
         none = [None] * len(params)
         count(memory)
-        rmsprop(params, grads, column(memory, "square_avg"),
-                column(memory, "grad_avg") if group["centered"] else none,
-                column(memory, "momentum_buffer") if group["momentum"] > 0 else none,
-                lr=number(group["lr"]), alpha=group["alpha"], eps=group["eps"],
-                weight_decay=group["weight_decay"], momentum=group["momentum"],
-                maximize=group["maximize"])  # fmt: skip
+        rmsprop(
+            params,
+            grads,
+            column(memory, "square_avg"),
+            column(memory, "grad_avg") if group["centered"] else none,
+            column(memory, "momentum_buffer") if group["momentum"] > 0 else none,
+            lr=number(group["lr"]),
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            maximize=group["maximize"],
+        )

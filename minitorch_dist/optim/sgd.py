@@ -97,11 +97,17 @@ class SGD(Elementwise):
             velocity.array += dampening / momentum * number(group["weight_decay"]) * p.array
         return {"momentum_buffer": velocity}
 
-    def update(
-        self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]
-    ) -> None:
+    def update(self, group: Group, params: list[Array], grads: list[Array], memory: list[dict[str, Any]]) -> None:
         momentum = group["momentum"]
         velocities = column(memory, "momentum_buffer") if momentum else [None] * len(params)
-        sgd(params, grads, velocities, lr=number(group["lr"]), momentum=momentum,
-            dampening=group["dampening"], weight_decay=number(group["weight_decay"]),
-            nesterov=group["nesterov"], maximize=group["maximize"])  # fmt: skip
+        sgd(
+            params,
+            grads,
+            velocities,
+            lr=number(group["lr"]),
+            momentum=momentum,
+            dampening=group["dampening"],
+            weight_decay=number(group["weight_decay"]),
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+        )

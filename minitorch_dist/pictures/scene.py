@@ -155,16 +155,18 @@ class Scene:
             self,
             lanes=self.lanes if lanes is None else [self.lanes[lane] for lane in kept],
             spans=[
-                s._replace(lane=place[s.lane]) for s in self.spans
+                s._replace(lane=place[s.lane])
+                for s in self.spans
                 if s.lane in place and (s.group in named or not s.group)
             ],
             arrows=[
-                a._replace(source=place[a.source], to=place[a.to]) for a in self.arrows
+                a._replace(source=place[a.source], to=place[a.to])
+                for a in self.arrows
                 if a.source in place and a.to in place and a.group in named
             ],
             moments=[m._replace(lane=place[m.lane]) for m in self.moments if m.lane in place],
             memory={place[lane]: held for lane, held in self.memory.items() if lane in place},
-        )  # fmt: skip
+        )
 
     def first_lanes(self, most: int) -> Scene:
         """Without the lanes after the first `most`, which a note then counts. For what writes all names."""
@@ -186,13 +188,15 @@ class Scene:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Scene:
-        return cls(**{
-            **found,
-            "spans": [LaneSpan(*one) for one in found["spans"]],
-            "arrows": [Arrow(*one) for one in found["arrows"]],
-            "moments": [Moment(*one) for one in found["moments"]],
-            "memory": {lane: [(at, held) for at, held in samples] for lane, samples in found["memory"]},
-        })  # fmt: skip
+        return cls(
+            **{
+                **found,
+                "spans": [LaneSpan(*one) for one in found["spans"]],
+                "arrows": [Arrow(*one) for one in found["arrows"]],
+                "moments": [Moment(*one) for one in found["moments"]],
+                "memory": {lane: [(at, held) for at, held in samples] for lane, samples in found["memory"]},
+            }
+        )
 
     def held(self, lane: int, at: int) -> int:
         """The bytes that a lane held at an instant."""

@@ -51,14 +51,16 @@ def draw(scene: Scene, width: int = 900, by: str = "operation", ranks: int = 64,
         f'width="100%" style="max-width:{width}px" role="img" aria-label="{escape(scene.title)}">',
         f"<style>{STYLE}</style>",
         f'<text x="8" y="20" font-weight="600">{escape(scene.title)}</text>',
-        legend, *plan.lanes(), *passing([*plan.spans(), *plan.arrows()], plan.x(scene.start), plan.x(scene.end), height, seconds),
+        legend,
+        *plan.lanes(),
+        *passing([*plan.spans(), *plan.arrows()], plan.x(scene.start), plan.x(scene.end), height, seconds),
         *plan.ruler(),
         *(
             f'<text class="soft" x="8" y="{height + 16 * line}">{escape(note)}</text>'
             for line, note in enumerate(notes)
         ),
         "</svg>",
-    ]  # fmt: skip
+    ]
     return "\n".join(part for part in parts if part)
 
 
@@ -71,10 +73,12 @@ def passing(shapes: list[str], first: float, last: float, height: float, seconds
     return [
         f'<clipPath id="past"><rect x="{left:.1f}" y="0" width="{wide:.1f}" height="{height}">'
         f'<animate attributeName="width" values="8;{wide:.1f};{wide:.1f}" {times}/></rect></clipPath>',
-        '<g clip-path="url(#past)">', *shapes, "</g>",
+        '<g clip-path="url(#past)">',
+        *shapes,
+        "</g>",
         f'<line class="rule" x1="{left + wide:.1f}" x2="{left + wide:.1f}" y1="{TOP}" y2="{height - BOTTOM}">'
         f'<animateTransform attributeName="transform" type="translate" values="{8 - wide:.1f} 0;0 0;0 0" {times}/></line>',
-    ]  # fmt: skip
+    ]
 
 
 def thickness(nbytes: int) -> float:
@@ -108,9 +112,11 @@ class _Plan:
         """The legend of the colours, and how many rows it takes."""
         marks = [*((self.colours[name].hex, "", name) for name in self.names)]
         kinds = {span.kind for span in self.scene.spans}
-        marks += [("", kind, text) for kind, text in (
-            (COMPUTE, "computes"), (TRANSFER, "its message is on its way"), (WAIT, "waits"),
-        ) if kind in kinds]  # fmt: skip
+        marks += [
+            ("", kind, text)
+            for kind, text in ((COMPUTE, "computes"), (TRANSFER, "its message is on its way"), (WAIT, "waits"))
+            if kind in kinds
+        ]
         x, row, parts = 8.0, 0, []
         for colour, kind, name in marks:
             long = 24 + 6.6 * len(name)
@@ -141,10 +147,7 @@ class _Plan:
             left = self.x(span.start)
             wide = max(self.x(span.end) - left, 0.8)
             if span.kind == OPERATION:
-                tall, paint = (
-                    high,
-                    f'fill="{self.colour(span)}" fill-opacity=".45"' + ' class="failed"' * span.failed,
-                )
+                tall, paint = (high, f'fill="{self.colour(span)}" fill-opacity=".45"' + ' class="failed"' * span.failed)
                 if span.is_beside:
                     paint += ' stroke="currentColor" stroke-opacity=".5" stroke-dasharray="3 2"'
             else:
@@ -170,9 +173,7 @@ class _Plan:
                 path = f"M{x1:.2f} {y1:.1f}L{x2:.2f} {y2:.1f}"
             lost = "" if arrow.is_received else ' class="gone"'
             took = words.span(arrow.arrived - arrow.departed)
-            said = (
-                f"{arrow.text}, {took} on its way" if arrow.is_received else f"{arrow.text}: never received"
-            )
+            said = f"{arrow.text}, {took} on its way" if arrow.is_received else f"{arrow.text}: never received"
             parts.append(
                 f'<g><title>{escape(said)}</title><path d="{path}" fill="none" stroke="{colour}" '
                 f'stroke-width="{thick:.1f}" stroke-linecap="round"{lost}/>'

@@ -19,11 +19,7 @@ def span(picoseconds: int) -> str:
     """`1.2 ms`"""
     for unit, size in PICOSECONDS:
         if abs(picoseconds) >= size:
-            return (
-                f"{picoseconds / size:.3g} {unit}"
-                if picoseconds < 1000 * size
-                else f"{picoseconds // size} {unit}"
-            )
+            return f"{picoseconds / size:.3g} {unit}" if picoseconds < 1000 * size else f"{picoseconds // size} {unit}"
     return f"{picoseconds} ps"
 
 

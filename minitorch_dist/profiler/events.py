@@ -96,13 +96,17 @@ def write_trace(path: str, events: Iterable[TimedEvent], rank: int) -> None:
     ]
     spans += [
         {
-            "ph": "X", "name": event.name, "cat": event.category, "pid": rank,
+            "ph": "X",
+            "name": event.name,
+            "cat": event.category,
+            "pid": rank,
             "tid": 0,
-            "ts": event.start / PER_MICROSECOND, "dur": event.cpu_time_total,
+            "ts": event.start / PER_MICROSECOND,
+            "dur": event.cpu_time_total,
             "args": {"Input Dims": event.shapes} if event.shapes else {},
         }
         for event in events
-    ]  # fmt: skip
+    ]
     whole = {"displayTimeUnit": "ms", "traceEvents": spans}
     with replacing(path) as file:
         file.write(json.dumps(whole).encode())

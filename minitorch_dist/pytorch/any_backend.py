@@ -14,9 +14,18 @@ _helper = c10d._new_process_group_helper
 
 
 def on_ours(
-    group_size: int, group_rank: int, global_ranks_in_group: Any, backend: Any, store: Any, group_name: Any,
-    backend_options: Any = None, timeout: Any = None, pg_tag: Any = None, device_id: Any = None, group_desc: Any = None,
-) -> Any:  # fmt: skip
+    group_size: int,
+    group_rank: int,
+    global_ranks_in_group: Any,
+    backend: Any,
+    store: Any,
+    group_name: Any,
+    backend_options: Any = None,
+    timeout: Any = None,
+    pg_tag: Any = None,
+    device_id: Any = None,
+    group_desc: Any = None,
+) -> Any:
     """Torch's function, with our backend whatever name is asked for. Torch hears of that name when it asks."""
     group, prefix = _helper(
         group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,

@@ -78,9 +78,7 @@ def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> MtdPr
 
 
 @wraps(_monitored_barrier)
-def monitored_barrier(
-    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
-) -> None:
+def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
     """Torch's function, which has it for gloo alone, with groups of ours, too."""
     asked = torch_dist.group.WORLD if group is None else group
     if isinstance(asked, MtdProcessGroup):

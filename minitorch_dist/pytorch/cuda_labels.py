@@ -55,9 +55,7 @@ def _cpu_or_index(value: Any) -> Any:
 
 def _set_device(device: Any) -> None:
     given = world.place().given
-    given["cuda device"] = (
-        torch.device(device).index if isinstance(device, str) else getattr(device, "index", device)
-    )
+    given["cuda device"] = torch.device(device).index if isinstance(device, str) else getattr(device, "index", device)
     enter()
 
 
@@ -89,12 +87,15 @@ def _refuse(*args: Any, **kwargs: Any) -> None:
 
 
 _INSTEAD: Final = {
-    "set_device": _set_device, "current_device": gpu_questions.current,
-    "synchronize": device_queue.flush, "empty_cache": _nothing,
-    "stream": _nothing_around, "_lazy_init": _refuse,
+    "set_device": _set_device,
+    "current_device": gpu_questions.current,
+    "synchronize": device_queue.flush,
+    "empty_cache": _nothing,
+    "stream": _nothing_around,
+    "_lazy_init": _refuse,
     "get_rng_state": lambda device=None: torch.get_rng_state(),
     "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
-}  # fmt: skip
+}
 
 
 @contextmanager
@@ -119,9 +120,7 @@ def in_place() -> Iterator[None]:
 def _without_devices(original: Callable[..., None]) -> Callable[..., None]:
     """DDP's `device_ids` name GPUs, and it checks that the parameters lie there."""
 
-    def init(
-        self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kw: Any
-    ) -> None:
+    def init(self: Any, module: Any, device_ids: Any = None, output_device: Any = None, *args: Any, **kw: Any) -> None:
         original(self, module, *((None, None) if is_label() else (device_ids, output_device)), *args, **kw)
 
     return init
@@ -131,9 +130,7 @@ def _module_to(original: Callable[..., Any]) -> Callable[..., Any]:
     def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         if is_label():
             args = tuple(map(_cpu_or_index, args))
-            kwargs = {
-                name: _cpu_or_index(value) if name == "device" else value for name, value in kwargs.items()
-            }
+            kwargs = {name: _cpu_or_index(value) if name == "device" else value for name, value in kwargs.items()}
         return original(self, *args, **kwargs)
 
     return to

@@ -215,9 +215,12 @@ def _on_stream(stream: Any) -> Iterator[None]:
 def around_run() -> Iterator[None]:
     """Torch's streams of the CPU, which do nothing, become ours."""
     instead = {
-        "Stream": QueueStream, "Event": QueueEvent, "current_stream": _current_stream, "stream": _on_stream,
+        "Stream": QueueStream,
+        "Event": QueueEvent,
+        "current_stream": _current_stream,
+        "stream": _on_stream,
         "synchronize": flush,
-    }  # fmt: skip
+    }
     with ExitStack() as around:
         for name, ours in instead.items():
             around.enter_context(replaced(torch.cpu, name, ours))

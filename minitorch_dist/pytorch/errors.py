@@ -16,9 +16,11 @@ import torch.distributed as torch_dist
 from minitorch_dist.distributed import exceptions as ours
 
 _PAIRS = (
-    (ours.DistStoreError, "DistStoreError"), (ours.DistNetworkError, "DistNetworkError"),
-    (ours.DistBackendError, "DistBackendError"), (ours.DistError, "DistError"),
-)  # fmt: skip
+    (ours.DistStoreError, "DistStoreError"),
+    (ours.DistNetworkError, "DistNetworkError"),
+    (ours.DistBackendError, "DistBackendError"),
+    (ours.DistError, "DistError"),
+)
 
 
 @cache

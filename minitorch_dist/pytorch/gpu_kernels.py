@@ -58,7 +58,7 @@ def _dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
 def _in_tiles(original: Callable[..., Any]) -> Callable[..., Any]:
     def attention(
         query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, *args: Any, **kwargs: Any
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         return original(query, key, value, attn_mask, 0.0, *args, **kwargs)
 
     return attention

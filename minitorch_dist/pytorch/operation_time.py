@@ -37,9 +37,17 @@ KERNEL: Final = "2"  # FlashAttention-2, as in the planner
 EMPTY: Final = {aten.empty, aten.empty_like, aten.empty_strided, aten.new_empty, aten.new_empty_strided}
 # They write over what they do not read.
 FILLS: Final = {
-    aten.copy_, aten.fill_, aten.zero_, aten.uniform_, aten.normal_, aten.random_, aten.bernoulli_, aten.exponential_,
-    aten._foreach_copy_, aten._foreach_zero_,
-}  # fmt: skip
+    aten.copy_,
+    aten.fill_,
+    aten.zero_,
+    aten.uniform_,
+    aten.normal_,
+    aten.random_,
+    aten.bernoulli_,
+    aten.exponential_,
+    aten._foreach_copy_,
+    aten._foreach_zero_,
+}
 
 
 class TimedOperations(WatchingMode):

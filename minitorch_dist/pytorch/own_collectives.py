@@ -40,11 +40,18 @@ from minitorch_dist.tensors.ops.making.exchange import from_numpy
 
 Act = Callable[..., Work | None]
 # Where a function adds up, it may be asked for these; an average is a sum that is divided.
-_OPS: Final = {"SUM": RedOpType.SUM, "AVG": RedOpType.SUM, "PRODUCT": RedOpType.PRODUCT,
-               "MAX": RedOpType.MAX, "MIN": RedOpType.MIN}  # fmt: skip
+_OPS: Final = {
+    "SUM": RedOpType.SUM,
+    "AVG": RedOpType.SUM,
+    "PRODUCT": RedOpType.PRODUCT,
+    "MAX": RedOpType.MAX,
+    "MIN": RedOpType.MIN,
+}
 
 
-def in_place_of(usual: Act, collective: str, group: OurGroup, arrays: list[Array], op: Any = None, src: int | None = None) -> Act:  # fmt: skip
+def in_place_of(
+    usual: Act, collective: str, group: OurGroup, arrays: list[Array], op: Any = None, src: int | None = None
+) -> Act:
     """`usual`, or what the variable of this collective names. `arrays[0]` is written."""
     address = os.environ.get(f"MTD_{collective.upper()}")
     if not address or group.size() != group.world.world_size:
@@ -56,9 +63,15 @@ def in_place_of(usual: Act, collective: str, group: OurGroup, arrays: list[Array
 
 
 def _begin(
-    own: Callable[..., Any], collective: str, address: str, group: OurGroup, arrays: list[Array], op: Any,
-    src: int | None, how: How = NOW,
-) -> Work | None:  # fmt: skip
+    own: Callable[..., Any],
+    collective: str,
+    address: str,
+    group: OurGroup,
+    arrays: list[Array],
+    op: Any,
+    src: int | None,
+    how: How = NOW,
+) -> Work | None:
     arguments: list[Any] = [from_numpy(array) for array in arrays]
     kind = "none"
     if op is not None:
@@ -93,9 +106,7 @@ def _apart(group: OurGroup) -> WorldScope:
     if "world of own collectives" not in here.given:
         inner = copy.copy(group.world)
         name = f"own collectives of {group.group_name}"
-        inner.default_group = OurGroup(
-            group.world, name, group.ranks, group.timeout, "mtd", "own collectives"
-        )
+        inner.default_group = OurGroup(group.world, name, group.ranks, group.timeout, "mtd", "own collectives")
         here.given["world of own collectives"] = inner
     scope = WorldScope(here.clock)
     scope.given, scope.world = here.given, here.given["world of own collectives"]
@@ -111,9 +122,7 @@ def _named(collective: str, address: str) -> Any:
     where, _, name = address.rpartition(":")
     variable = f"MTD_{collective.upper()}={address}"
     if not where or not name:
-        raise ValueError(
-            f"{variable}: name a function, as in ring.py:{collective} or package.module:{collective}"
-        )
+        raise ValueError(f"{variable}: name a function, as in ring.py:{collective} or package.module:{collective}")
     own = getattr(_module(where, variable), name, None)
     if not callable(own) and not isinstance(own, Schedule):
         raise ValueError(f"{variable}: {where} has no function {name!r}")

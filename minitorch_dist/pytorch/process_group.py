@@ -210,9 +210,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.all_gather, self.ours, given, arrays)
         return self._run("all_gather", opts, parts, act, written)
 
-    def all_gather_single(
-        self, output: torch.Tensor, input: torch.Tensor, opts: Any = _ALL_GATHER
-    ) -> DoneWork:
+    def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = _ALL_GATHER) -> DoneWork:
         _check_pair(output, input, self.size(), "output")
         array, written = to_write(output)
         given = to_send(input)
@@ -220,9 +218,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         act = in_place_of(usual, "all_gather", self.ours, [array, given])
         return self._run("all_gather_into_tensor", opts, [output], act, written)
 
-    def reduce_scatter(
-        self, outputs: Tensors, inputs: list[Tensors], opts: Any = _REDUCE_SCATTER
-    ) -> DoneWork:
+    def reduce_scatter(self, outputs: Tensors, inputs: list[Tensors], opts: Any = _REDUCE_SCATTER) -> DoneWork:
         (output,), (parts,) = outputs, inputs
         self._check_count(parts, "input")
         array, written = to_write(output)
@@ -237,9 +233,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         act = partial(collectives.reduce_scatter, self.ours, array, given, op)
         return self._run("reduce_scatter", opts, outputs, act, written)
 
-    def reduce_scatter_single(
-        self, output: torch.Tensor, input: torch.Tensor, opts: Any = _REDUCE_SCATTER
-    ) -> DoneWork:
+    def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = _REDUCE_SCATTER) -> DoneWork:
         _check_pair(input, output, self.size(), "input")
         array, written = to_write(output)
         op, written = step_of(opts.reduceOp, output, array, written, "reduce_scatter", self.size())
@@ -258,9 +252,13 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
         return self._run("all_to_all", opts, outputs, act, written)
 
     def all_to_all_single(
-        self, output: torch.Tensor, input: torch.Tensor, output_split_sizes: Sequence[int],
-        input_split_sizes: Sequence[int], opts: Any = _ALL_TO_ALL,
-    ) -> DoneWork:  # fmt: skip
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int],
+        input_split_sizes: Sequence[int],
+        opts: Any = _ALL_TO_ALL,
+    ) -> DoneWork:
         array, written = to_write(output)
         (given,) = copied_where_shared([to_send(input)], [array])
         taken = split(array, output_split_sizes, self.ours, "output")
@@ -286,17 +284,13 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     def allreduce_coalesced(self, tensors: Tensors, opts: Any = _COALESCED) -> DoneWork:
         return JointWork([self.allreduce([tensor], opts) for tensor in tensors], tensors)
 
-    def allgather_coalesced(
-        self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER
-    ) -> DoneWork:
+    def allgather_coalesced(self, outputs: list[Tensors], inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
         """`outputs[r][i]` becomes the i-th input of rank r."""
         pairs = zip(zip(*outputs, strict=True), inputs, strict=True)
         works = [self.allgather([list(of_ranks)], [own], opts) for of_ranks, own in pairs]
         return JointWork(works, [part for of_rank in outputs for part in of_rank])
 
-    def all_gather_single_coalesced(
-        self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_GATHER
-    ) -> DoneWork:
+    def all_gather_single_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = _ALL_GATHER) -> DoneWork:
         pairs = zip(outputs, inputs, strict=True)
         return JointWork([self.all_gather_single(*pair, opts) for pair in pairs], outputs)
 
@@ -341,9 +335,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
 
     # ------------------------------------------------------------------------- carrying it out
 
-    def _run(
-        self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None
-    ) -> DoneWork:
+    def _run(self, name: str, opts: Any, tensors: Tensors, act: Act, written: WriteBack | None = None) -> DoneWork:
         """Carry a collective out, at once or beside the caller."""
         storages.note_written(tensors)
         beside, timeout = getattr(opts, "asyncOp", True), seconds_of(opts.timeout)

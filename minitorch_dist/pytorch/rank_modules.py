@@ -34,11 +34,7 @@ def _handlers() -> dict[Any, Any]:
     """Of DTensor's operations. Within `loss_parallel` a rank has more."""
     tensor, loss = (sys.modules[f"torch.distributed.tensor{end}"] for end in ("", ".parallel.loss"))
     found = tensor.DTensor._op_dispatcher._custom_op_handlers
-    return {
-        operation: handler
-        for operation, handler in found.items()
-        if operation not in loss.customized_loss_ops
-    }
+    return {operation: handler for operation, handler in found.items() if operation not in loss.customized_loss_ops}
 
 
 KEPT: Final[dict[str, tuple[tuple[str, str, Callable[[], Any]], ...]]] = {
@@ -109,9 +105,7 @@ class RankModules:
         if not self._names:
             return {}, {}
         tables: tuple[dict[str, Any], ...] = (sys.modules, _LOCKS)
-        modules, locks = (
-            {name: table.pop(name) for name in self._names if name in table} for table in tables
-        )
+        modules, locks = ({name: table.pop(name) for name in self._names if name in table} for table in tables)
         return modules, locks
 
 

@@ -33,9 +33,12 @@ class Ranks:
         (alone,) = self._on(1, fn, args, {}, {})
         for rank, result in enumerate(self.run(fn, *args)):
             torch.testing.assert_close(
-                result, alone, rtol=rtol, atol=atol,
+                result,
+                alone,
+                rtol=rtol,
+                atol=atol,
                 msg=lambda said, rank=rank: f"rank {rank} of {self.world_size} differs from one rank alone: {said}",
-            )  # fmt: skip
+            )
 
     def _on(self, count: int, fn: Callable[..., Any], args: Any, kwargs: Any, options: Any) -> list[Any]:
         def live() -> Any:

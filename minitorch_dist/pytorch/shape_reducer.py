@@ -52,10 +52,19 @@ class ShapeReducer:
     """Takes the place of `torch.distributed.Reducer`."""
 
     def __init__(
-        self, parameters: Sequence[torch.Tensor], bucket_indices: Sequence[Sequence[int]], limits: Any, group: Any,
-        expect_sparse: Any = (), cap: int = 25 << 20, find_unused: bool = False, as_views: bool = False,
-        names: Any = None, first_cap: int = 1 << 20, *more: Any,
-    ) -> None:  # fmt: skip
+        self,
+        parameters: Sequence[torch.Tensor],
+        bucket_indices: Sequence[Sequence[int]],
+        limits: Any,
+        group: Any,
+        expect_sparse: Any = (),
+        cap: int = 25 << 20,
+        find_unused: bool = False,
+        as_views: bool = False,
+        names: Any = None,
+        first_cap: int = 1 << 20,
+        *more: Any,
+    ) -> None:
         self.parameters, self.group, self.as_views = list(parameters), group, as_views
         self.caps = (more[2] if len(more) > 2 else None) or [first_cap, cap]  # torch 2.13 gives both
         self.buckets = [GradientBucket(numbers, self.parameters) for numbers in bucket_indices]

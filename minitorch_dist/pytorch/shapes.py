@@ -21,9 +21,13 @@ from minitorch_dist.pytorch import device_queue, shape_reducer
 from minitorch_dist.pytorch.replacing import replaced, replaced_everywhere
 
 _OBJECTS: Final = (
-    "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list",
+    "all_gather_object",
+    "gather_object",
+    "broadcast_object_list",
+    "scatter_object_list",
+    "send_object_list",
     "recv_object_list",
-)  # fmt: skip
+)
 
 
 @contextmanager
@@ -72,9 +76,7 @@ def _with_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 class NumbersAskedFor(TorchDispatchMode):
     """Answers `item()` of a tensor without numbers."""
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         if func is torch.ops.aten._local_scalar_dense.default and is_fake(args[0]):
             device_queue.flush()
             dtype = args[0].dtype

@@ -99,9 +99,7 @@ class PyTorchPart(RunPart):
             for module in (c10d, torch_dist):
                 around.enter_context(replaced(module, "split_group", _split_group))
             reducer = torch_dist.Reducer  # in `Join` a rank that is done answers the sums of the others
-            around.enter_context(
-                replaced(reducer, "_run_comm_hook", virtual_futures.finishing(reducer._run_comm_hook))
-            )
+            around.enter_context(replaced(reducer, "_run_comm_hook", virtual_futures.finishing(reducer._run_comm_hook)))
             # Torch warns where a build for the CPU is asked for the timeout of nccl.
             around.enter_context(replaced(c10d, "default_pg_nccl_timeout", timedelta(minutes=10)))
             around.enter_context(rank_environment.RankEnvironment(folding.refuse_variable).in_place())
@@ -248,23 +246,43 @@ def _of_this_rank() -> TorchWorld:
 
 
 def _noted_group(
-    group_size: int, group_rank: int, global_ranks_in_group: Any, backend: Any, store: Any, group_name: Any,
-    backend_options: Any = None, timeout: Any = None, *others: Any, **more: Any,
-) -> Any:  # fmt: skip
+    group_size: int,
+    group_rank: int,
+    global_ranks_in_group: Any,
+    backend: Any,
+    store: Any,
+    group_name: Any,
+    backend_options: Any = None,
+    timeout: Any = None,
+    *others: Any,
+    **more: Any,
+) -> Any:
     """A group of ours, of which `folding` knows."""
     group, prefix = any_backend.on_ours(
-        group_size, group_rank, global_ranks_in_group, backend, store, group_name, backend_options, timeout, *others,
+        group_size,
+        group_rank,
+        global_ranks_in_group,
+        backend,
+        store,
+        group_name,
+        backend_options,
+        timeout,
+        *others,
         **more,
-    )  # fmt: skip
+    )
     if global_ranks_in_group:
         folding.note_group(group_name, global_ranks_in_group, group, timeout.total_seconds())
     return group, prefix
 
 
 def _split_group(
-    parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None, group_desc: Any = None,
+    parent_pg: Any = None,
+    split_ranks: Any = None,
+    timeout: Any = None,
+    pg_options: Any = None,
+    group_desc: Any = None,
     **others: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """Torch's function asks for a GPU first. The part with this rank becomes a group; no other rank is needed for it."""
     parent = torch_dist.get_process_group_ranks(parent_pg or torch_dist.group.WORLD)
     alone, made = folding.trace() is None, None  # one that runs for others needs to know of their parts, too
@@ -272,16 +290,12 @@ def _split_group(
         ranks = [parent[rank] for rank in part]
         is_own = torch_dist.get_rank() in ranks
         if is_own or not alone:
-            group = torch_dist.new_group(
-                ranks, timeout, use_local_synchronization=alone, group_desc=group_desc
-            )
+            group = torch_dist.new_group(ranks, timeout, use_local_synchronization=alone, group_desc=group_desc)
             made = group if is_own else made
     return made
 
 
-def _rendezvous(
-    url: str, rank: int = -1, world_size: int = -1, **kwargs: Any
-) -> Iterator[tuple[Any, int, int]]:
+def _rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) -> Iterator[tuple[Any, int, int]]:
     """The ranks of the run have met already, however the program asks for it."""
     given = world.place().given
     store = VirtualStore(given["store"])

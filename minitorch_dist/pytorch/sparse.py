@@ -24,9 +24,7 @@ from minitorch_dist.pytorch.work import DoneWork
 def all_reduce(group: Group, tensor: torch.Tensor, opts: Any) -> DoneWork:
     """The tensor becomes the sum of all. It is done when this returns, also where torch asks for it beside the caller."""
     if opts.reduceOp.op.name != "SUM":
-        raise RuntimeError(
-            f"all_reduce of sparse tensors adds them up, and {opts.reduceOp.op.name} was asked for"
-        )
+        raise RuntimeError(f"all_reduce of sparse tensors adds them up, and {opts.reduceOp.op.name} was asked for")
     own = tensor.detach().coalesce()
     counts = np.empty(group.size(), np.int64)
     collectives.all_gather_into(group, np.array([own._nnz()], np.int64), counts)

@@ -20,20 +20,12 @@ _start: Final = torch.multiprocessing.start_processes
 def in_place() -> Iterator[None]:
     """For all ranks of a run."""
     module = sys.modules[_start.__module__]  # where `spawn` finds it
-    with (
-        replaced(module, _start.__name__, _call_here),
-        replaced(torch.multiprocessing, _start.__name__, _call_here),
-    ):
+    with replaced(module, _start.__name__, _call_here), replaced(torch.multiprocessing, _start.__name__, _call_here):
         yield
 
 
 def _call_here(
-    fn: Callable[..., Any],
-    args: tuple[Any, ...] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    *others: Any,
-    **more: Any,
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, *others: Any, **more: Any
 ) -> Any:
     if not is_simulated():
         return _start(fn, args, nprocs, join, *others, **more)

@@ -22,9 +22,7 @@ class TorchStore(Store):
         super().__init__(store.timeout)
         self._store = store
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         act = _COMMANDS.get(operation)
         if act is None:
             raise DistStoreError(f"PyTorch's store {type(self._store).__name__} has no {operation}")

@@ -131,9 +131,7 @@ def checksum(array: Array) -> int:
 # ------------------------------------------------------------------------------------------ reading
 
 
-def read_header(
-    read: Callable[[int], bytes], size: int, whole: bool
-) -> tuple[list[Entry], dict[str, str], int]:
+def read_header(read: Callable[[int], bytes], size: int, whole: bool) -> tuple[list[Entry], dict[str, str], int]:
     """The entries in the order of their bytes, the metadata, and where the data begin.
 
     `size` bytes can be read; if `whole`, the arrays have to fill them exactly.
@@ -257,9 +255,7 @@ def _parse(text: bytes) -> dict[str, Any]:
     try:
         header = strict_json.loads(text, may_have_nan=False)
     except ValueError as error:
-        raise SerializationError(
-            f"The file cannot be loaded: its header is not valid JSON ({error})."
-        ) from None
+        raise SerializationError(f"The file cannot be loaded: its header is not valid JSON ({error}).") from None
     if not isinstance(header, dict):
         _fail(f"its header is a JSON {type(header).__name__}, expected a table")
     return header

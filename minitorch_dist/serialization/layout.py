@@ -27,9 +27,7 @@ from minitorch_dist.tensors.storages import root
 Window = dict[str, Any]
 
 
-def arrange(
-    arrays: list[Array], names: list[str], keys: Collection[str] = ()
-) -> tuple[dict[str, Array], list[Window]]:
+def arrange(arrays: list[Array], names: list[str], keys: Collection[str] = ()) -> tuple[dict[str, Array], list[Window]]:
     """The arrays to write, by name, and for each of `arrays` its place in them.
 
     Other readers will look for `keys`: an array with such a name is written in full under it.
@@ -118,8 +116,13 @@ def _geometry(array: Array) -> tuple[Any, ...]:
 
 def _window(array: Array, name: str, low: int) -> Window:
     address = array.__array_interface__["data"][0]
-    return {"in": name, "dtype": str(array.dtype), "shape": list(array.shape),
-            "strides": list(array.strides), "offset": address - low}  # fmt: skip
+    return {
+        "in": name,
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+        "strides": list(array.strides),
+        "offset": address - low,
+    }
 
 
 def _bytes_from(lowest: Array, count: int) -> Array:

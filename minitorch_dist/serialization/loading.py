@@ -148,9 +148,7 @@ def _read_entry(file: BinaryIO, entry: Entry, strides: Any) -> tuple[Array, Arra
     return memory, array
 
 
-def _make_leaves(
-    leaves: list[Leaf], memories: dict[str, tuple[Array, Array]], map_location: MapLocation
-) -> list[Any]:
+def _make_leaves(leaves: list[Leaf], memories: dict[str, tuple[Array, Array]], map_location: MapLocation) -> list[Any]:
     """The tensors and arrays. Those in one memory share one storage."""
     storages: dict[str, Storage] = {}
     made: list[Any] = []

@@ -31,8 +31,7 @@ def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
         if placed is not None:
             if not isinstance(placed, UntypedStorage):
                 raise TypeError(
-                    "map_location(storage, location) should return a storage or None, not a "
-                    + type(placed).__name__
+                    "map_location(storage, location) should return a storage or None, not a " + type(placed).__name__
                 )
             return placed.storage
     elif map_location is not None:

@@ -29,9 +29,15 @@ KINDS: Final = (
     "device, slice, and dict, OrderedDict, defaultdict, Counter, list, tuple, set, frozenset of these"
 )
 _FACTORIES: Final[dict[str, Any]] = {
-    "None": None, "int": int, "float": float, "str": str, "list": list, "dict": dict, "set": set,
+    "None": None,
+    "int": int,
+    "float": float,
+    "str": str,
+    "list": list,
+    "dict": dict,
+    "set": set,
     "tuple": tuple,
-}  # fmt: skip
+}
 _SEQUENCES: Final[dict[str, Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _SEQUENCE_TAGS: Final = {kind: tag for tag, kind in _SEQUENCES.items()}
 
@@ -128,9 +134,7 @@ def decode(tree: Any, leaves: Sequence[Any]) -> Any:
     try:
         return _decode(tree, leaves, 0)
     except (TypeError, ValueError, LookupError, OverflowError, RuntimeError, StopIteration) as error:
-        raise SerializationError(
-            f"The file cannot be loaded: its structure is damaged ({error!r})."
-        ) from None
+        raise SerializationError(f"The file cannot be loaded: its structure is damaged ({error!r}).") from None
 
 
 def _decode(tree: Any, leaves: Sequence[Any], depth: int) -> Any:

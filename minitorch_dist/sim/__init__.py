@@ -51,19 +51,9 @@ from typing import Any
 
 from minitorch_dist import not_offered, plugs
 from minitorch_dist.sim import fast as fast
-from minitorch_dist.sim.attachments import (
-    OnDevice,
-    RunPart as RunPart,
-    WithFaults,
-    WithJournal,
-    WithMemory,
-    WithShapes,
-)
+from minitorch_dist.sim.attachments import OnDevice, RunPart as RunPart, WithFaults, WithJournal, WithMemory, WithShapes
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos
-from minitorch_dist.sim.determinism import (
-    NotDeterministic as NotDeterministic,
-    check_determinism as check_determinism,
-)
+from minitorch_dist.sim.determinism import NotDeterministic as NotDeterministic, check_determinism as check_determinism
 from minitorch_dist.sim.device import Device as Device, gpu as gpu
 from minitorch_dist.sim.device_time import DeviceUse as DeviceUse
 from minitorch_dist.sim.exhausting import Exhaustion as Exhaustion, exhaust as exhaust

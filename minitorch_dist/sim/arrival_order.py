@@ -24,17 +24,7 @@ SHOWN = 30  # of the latest
 GAP = "…"
 KEPT = 10_000  # of the first, to be compared
 QUESTIONS = frozenset(
-    (
-        "add",
-        "check",
-        "compare_set",
-        "delete_key",
-        "get",
-        "num_keys",
-        "queue_len",
-        "queue_pop",
-        "queue_pop_now",
-    )
+    ("add", "check", "compare_set", "delete_key", "get", "num_keys", "queue_len", "queue_pop", "queue_pop_now")
 )
 """The commands of a store whose answers depend on what others have done by then."""
 
@@ -68,9 +58,7 @@ class ArrivalOrder:
 
     def note(self, arrival: ArrivalNote) -> None:
         self._count += 1
-        self._latest = [
-            *self._latest[1 - SHOWN :], f"  {self._count}. at {in_words(self._clock.now())} {arrival}"
-        ]  # fmt: skip
+        self._latest = [*self._latest[1 - SHOWN :], f"  {self._count}. at {in_words(self._clock.now())} {arrival}"]
         if self._count <= KEPT:
             self.first.append(arrival)
 
@@ -124,9 +112,7 @@ class ArrivalsOfRank:
     def answered(self, is_over: Callable[[], bool]) -> bool:
         found = self.answer(is_over)
         said = "yes" if found else "no" if not is_over() else "no, though it was over (a hardship)"
-        self.order.note(
-            ArrivalNote(self.rank, f"asked is_completed() at {callsite()}, and heard {GAP}", said)
-        )
+        self.order.note(ArrivalNote(self.rank, f"asked is_completed() at {callsite()}, and heard {GAP}", said))
         return found
 
 

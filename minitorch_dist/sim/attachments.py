@@ -65,9 +65,14 @@ class WayToRun(OneOfItsKind):
     """An attachment that makes the run in its own way, from runs without it."""
 
     def run(
-        self, fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-        attached: Sequence[Attachment], options: dict[str, Any],
-    ) -> Report[T]:  # fmt: skip
+        self,
+        fn: Callable[..., T],
+        world_size: int,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any] | None,
+        attached: Sequence[Attachment],
+        options: dict[str, Any],
+    ) -> Report[T]:
         """`attached` is all that attaches, and `options` are the other keywords of `sim.run`."""
         raise NotImplementedError
 
@@ -90,9 +95,7 @@ def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
         elif isinstance(each, OneOfItsKind):
             found[each.kind] += 1
         elif isinstance(each, type):
-            raise TypeError(
-                f"with_= lists things, not classes: make one of {each.__name__}, as sim.timelines() does"
-            )
+            raise TypeError(f"with_= lists things, not classes: make one of {each.__name__}, as sim.timelines() does")
         elif not callable(each):
             raise TypeError(
                 f"with_= lists what attaches to a run, such as sim.gpu(…), sim.timelines() or a function of the stage, "

@@ -59,9 +59,7 @@ def _split(seed: int, n: int, world_size: int, at: int, end: int) -> Partition:
     return Partition(one, frozenset(range(world_size)) - one, at, end)
 
 
-def chaos(
-    max_faults: int = 3, kinds: Sequence[str] = HARMLESS, crash: bool = False, restart: bool = True
-) -> Chaos:
+def chaos(max_faults: int = 3, kinds: Sequence[str] = HARMLESS, crash: bool = False, restart: bool = True) -> Chaos:
     """The faults that `explore` makes of each seed. By default only those that a correct program on a reliable
     transport bears: partitions heal, clogs end.
 

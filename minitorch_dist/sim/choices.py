@@ -79,9 +79,7 @@ class DeferredPairing(Pairing):
     def take_arrival(self, source: int | None, match: bytes) -> Arrival | None:
         return None if source is None else super().take_arrival(source, match)
 
-    def options(
-        self, offers: Sequence[tuple[int, bytes]] = ()
-    ) -> list[tuple[bytes, PostedReceive, list[int]]]:
+    def options(self, offers: Sequence[tuple[int, bytes]] = ()) -> list[tuple[bytes, PostedReceive, list[int]]]:
         """Of each receive from anybody that is the next to be served: what is there for it, or would
         come if it was posted (`offers`: senders and headers)."""
         found = []

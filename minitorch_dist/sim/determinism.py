@@ -112,9 +112,7 @@ def check_determinism(
     """
     if other_processes.is_being_born():
         return  # another process reads the script that we were called from
-    how = {
-        "net": net, "seed": seed, "timeout": timeout, "faults": faults, "hardships": hardships,
-    }  # fmt: skip
+    how = {"net": net, "seed": seed, "timeout": timeout, "faults": faults, "hardships": hardships}
     _compare([witnessed(fn, world_size, args, kwargs, how) for _ in range(2)], seed, "runs")
     try:
         others = other_processes.call_twice(witnessed, (fn, world_size, args, kwargs, how))
@@ -129,9 +127,12 @@ def check_determinism(
 
 
 def witnessed(
-    fn: Callable[..., Any], world_size: int, args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None, how: Mapping[str, Any],
-) -> list[TraceEntry]:  # fmt: skip
+    fn: Callable[..., Any],
+    world_size: int,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    how: Mapping[str, Any],
+) -> list[TraceEntry]:
     """All that happens in one run, and how it ends."""
     witnesses: list[Witness] = []
 

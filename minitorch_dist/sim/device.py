@@ -150,9 +150,7 @@ class Device:
         for name, pair in pairs:
             is_pair = isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_number, pair))
             if not is_pair or not 0 < pair[0] <= 1 or pair[1] < 0:
-                raise ValueError(
-                    f"{name}: a share is above 0 and at most 1, and a half not below 0: got {pair!r:.60}"
-                )
+                raise ValueError(f"{name}: a share is above 0 and at most 1, and a half not below 0: got {pair!r:.60}")
         if self.half_area < 0 or self.half_depth < 0:
             raise ValueError("half_area and half_depth are not below 0")
 
@@ -209,8 +207,7 @@ class Device:
             return f"{self.top:g} · s / (s + {self.half:g})"
         tops = "".join(f", {dtype} {top:g}" for dtype, top in self.tops.items())
         attention = "".join(
-            f", {name} {most:g} · length / (length + {half:g})"
-            for name, (most, half) in self.attention.items()
+            f", {name} {most:g} · length / (length + {half:g})" for name, (most, half) in self.attention.items()
         )
         return (
             f"{self.top:g} / (1 + {self.half_area:g} / area + {self.half_depth:g} / terms){tops}{attention}, "
@@ -232,9 +229,7 @@ CHANGED: Final = sorted(each.name for each in fields(Device) if each.init and ea
 
 def _is_number(value: object) -> bool:
     """Neither a truth value nor infinite, nor larger than anything that there is."""
-    return (
-        isinstance(value, int | float | Fraction) and not isinstance(value, bool) and -1e30 <= value <= 1e30
-    )
+    return isinstance(value, int | float | Fraction) and not isinstance(value, bool) and -1e30 <= value <= 1e30
 
 
 def _per_byte(name: str, rate: Any) -> Fraction:

@@ -181,10 +181,17 @@ class ComputeStream:
         hidden = self.busy.common(self.moving, end)
         ideal = sum(count / self.device.peak_of(dtype) for dtype, count in self.flops.items())
         return DeviceUse(
-            self.device, compute, moving - hidden, end - compute - moving + hidden, hidden,
-            sum(self.flops.values()), self.again, ideal * PICO / end if end else 0.0, self.operations,
+            self.device,
+            compute,
+            moving - hidden,
+            end - compute - moving + hidden,
+            hidden,
+            sum(self.flops.values()),
+            self.again,
+            ideal * PICO / end if end else 0.0,
+            self.operations,
             self.modules,
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return f"<ComputeStream of rank {self.rank}, {self.device.name}, {len(self.operations)} kinds of operations>"
@@ -235,9 +242,7 @@ class DeviceTime:
 
     def multiplied(self, name: str, operations: int, sizes: Sizes | AttentionSizes | None) -> None:
         if self.stream() is not None:
-            self._products.setdefault(self.clock.me(), []).append(
-                Product(operations, sizes, flops.precision.get())
-            )
+            self._products.setdefault(self.clock.me(), []).append(Product(operations, sizes, flops.precision.get()))
 
     def operated(self, name: str, reads: Sequence[Array], writes: Sequence[Array]) -> None:
         stream = self.stream()
@@ -314,9 +319,15 @@ class DeviceTime:
     # --------------------------------------------------------------------------------------- costs
 
     def _compute(
-        self, stream: ComputeStream, me: SimThread, name: str, reads: Sequence[Any],
-        writes: Sequence[Any], modules: Names, is_again: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        stream: ComputeStream,
+        me: SimThread,
+        name: str,
+        reads: Sequence[Any],
+        writes: Sequence[Any],
+        modules: Names,
+        is_again: bool = False,
+    ) -> None:
         products = self._products.pop(me, ())
         nbytes = traffic(name.partition(" ")[0], reads, writes)
         if not nbytes and not products:
@@ -347,9 +358,8 @@ def traffic(name: str, reads: Sequence[Any], writes: Sequence[Any]) -> int:
     if name not in IN_PLACE:
         owners = {id(root(each)) for each in sources.values() if isinstance(each, np.ndarray)}
         made = {
-            key: each for key, each in made.items()
-            if not (isinstance(each, np.ndarray) and id(root(each)) in owners)
-        }  # fmt: skip
+            key: each for key, each in made.items() if not (isinstance(each, np.ndarray) and id(root(each)) in owners)
+        }
     written = sum(int(each.nbytes) for each in made.values())
     if not written:
         return 0
@@ -381,9 +391,7 @@ def spread(devices: Devices, ranks: int) -> list[Device]:
         raise ValueError(f"{len(found)} devices were given for {ranks} ranks")
     for rank, each in enumerate(found):
         if not isinstance(each, Device):
-            raise TypeError(
-                f"the device of rank {rank} is {each!r}; a device is sim.gpu(name) or sim.Device(…)"
-            )
+            raise TypeError(f"the device of rank {rank} is {each!r}; a device is sim.gpu(name) or sim.Device(…)")
     return found
 
 

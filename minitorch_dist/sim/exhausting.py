@@ -102,9 +102,7 @@ class ChoicePath:
     def numbers(self) -> tuple[int, ...]:
         """The path in numbers, for a token."""
         return tuple(
-            list(node.options).index(node.chosen)
-            for node in self.path[: self._depth]
-            if len(node.options) > 1
+            list(node.options).index(node.chosen) for node in self.path[: self._depth] if len(node.options) > 1
         )
 
 

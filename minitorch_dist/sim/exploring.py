@@ -74,11 +74,7 @@ class Survey:
 
 
 def explore(
-    fn: Callable[..., Any],
-    world_size: int,
-    seeds: Seeds = 100,
-    faults: PlannedFaults = None,
-    **options: Any,
+    fn: Callable[..., Any], world_size: int, seeds: Seeds = 100, faults: PlannedFaults = None, **options: Any
 ) -> Failure | None:
     """Run `fn` under many seeds, each with other orders, delays and faults.
 
@@ -178,12 +174,7 @@ def survey(
 
 
 def _survey(
-    found: Survey,
-    setting: ProgramSetup,
-    sizes: Sequence[int],
-    seeds: Seeds,
-    faults: PlannedFaults,
-    letters: str,
+    found: Survey, setting: ProgramSetup, sizes: Sequence[int], seeds: Seeds, faults: PlannedFaults, letters: str
 ) -> None:
     """Count what the runs do, up to the first that fails."""
     horizons: dict[int, int] = {}

@@ -38,9 +38,7 @@ class ProgramSetup:
     check: Callable[[Report[Any]], object] | None = None
     tolerate: tuple[type[BaseException], ...] = ()
 
-    def play(
-        self, case: FailureCase, prepared: Callable[[SimulationStage], None] | None = None
-    ) -> RunOutcome:
+    def play(self, case: FailureCase, prepared: Callable[[SimulationStage], None] | None = None) -> RunOutcome:
         """Make one run."""
         seen: list[SimulationStage] = []
         choices = Choices(Following(case.choices)) if case.choices else None
@@ -74,9 +72,16 @@ class ProgramSetup:
         hits = [] if stage.injector is None else stage.injector.hits
         words = "" if error is None else f"{stage.fall.scene if stage.fall else scene.describe(stage)}"
         return RunOutcome(
-            case, report, error, stage.fall, hits, dict(stage.sometimes), words,
-            [] if choices is None else choices.story(), stage.arrivals.first,
-        )  # fmt: skip
+            case,
+            report,
+            error,
+            stage.fall,
+            hits,
+            dict(stage.sometimes),
+            words,
+            [] if choices is None else choices.story(),
+            stage.arrivals.first,
+        )
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class Failure:
 
     def __init__(
         self, setting: ProgramSetup, outcome: RunOutcome, tries: int = 0, passing: RunOutcome | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         assert outcome.error is not None
         self.passing = passing
         self.setting, self.outcome, self.tries = setting, outcome, tries

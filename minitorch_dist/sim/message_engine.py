@@ -46,9 +46,8 @@ class MessageEngine:
         return BoundCollective(self, call, vector).execute
 
     def carry_out(
-        self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation,
-        arrays: Mapping[Any, Array],
-    ) -> None:  # fmt: skip
+        self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation, arrays: Mapping[Any, Array]
+    ) -> None:
         """The part of one rank, which begins when it comes: nobody waits until all have come."""
         group, schedule = call.group, call.schedule
         cut = vector(schedule)
@@ -74,9 +73,7 @@ class BoundCollective:
     def __init__(self, engine: MessageEngine, call: PreparedCall, vector: MakeVector) -> None:
         self.engine, self.call, self.vector = engine, call, vector
 
-    def execute(
-        self, operation: CollectiveOperation, arrays: Mapping[Any, Array], own: PostponedCopy | None
-    ) -> None:
+    def execute(self, operation: CollectiveOperation, arrays: Mapping[Any, Array], own: PostponedCopy | None) -> None:
         if own is not None:
             own.into[...] = own.of
         if self.call.size > 1:

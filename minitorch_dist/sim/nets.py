@@ -110,10 +110,7 @@ NAMED: dict[str, tuple[Callable[..., Topology], str]] = {
     "mesh": (mesh, "shape=4x8,link=1us/100Gb/s"),
     "torus": (torus, "shape=4x4x4,link=1us/100Gb/s"),
     "fat_tree": (fat_tree, "leaves=4,ranks=8,spines=2,link=1us/100Gb/s, with up=… for other links above"),
-    "rails": (
-        rails,
-        "nodes=4,gpus=8,nvlink=1us/450GB/s,rail=5us/400Gb/s, with spines=… and up=… between rails",
-    ),
+    "rails": (rails, "nodes=4,gpus=8,nvlink=1us/450GB/s,rail=5us/400Gb/s, with spines=… and up=… between rails"),
     "dragonfly": (
         dragonfly,
         "groups=9,routers=4,ranks=2,far_links=2,link=1us/100Gb/s, with local=… and far=… for other links",
@@ -132,9 +129,7 @@ def _named(kind: str, text: str) -> Network:
     if missing := [f"{name}=" for name in needed if name not in words]:
         raise ValueError(f"{text!r}: {', '.join(missing)} is missing; {advice}")
     try:
-        return Network(
-            make(**{name: _value(name, word, known[name].annotation) for name, word in words.items()})
-        )
+        return Network(make(**{name: _value(name, word, known[name].annotation) for name, word in words.items()}))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{text!r}: {error}; {advice}") from None
 

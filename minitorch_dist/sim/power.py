@@ -28,8 +28,7 @@ class Power:
         """Picoseconds for so many operations, at speed 1."""
         if self.flops is None:
             raise ValueError(
-                "sim.compute(flops=…) needs to know how many a rank does in a second: pass "
-                'sim.run(…, flops="10T")'
+                'sim.compute(flops=…) needs to know how many a rank does in a second: pass sim.run(…, flops="10T")'
             )
         return round(operations * PICO / self.flops)
 

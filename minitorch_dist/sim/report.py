@@ -131,8 +131,7 @@ class Report(Generic[T]):
         if self.crossings:
             messages = "1 message" if self.crossings == 1 else f"{self.crossings} messages"
             lines.append(
-                f"{messages} met a collective that was done together: times are near, not exact; "
-                "engine='greenlet' is"
+                f"{messages} met a collective that was done together: times are near, not exact; engine='greenlet' is"
             )
         return "\n".join(lines)
 
@@ -165,9 +164,7 @@ class Report(Generic[T]):
         most = max(self.ranks, key=lambda rank: rank.peak_bytes or 0)
         if not most.peak_bytes:
             return []
-        return [
-            f"rank {most.rank} held {readable(most.peak_bytes)} at the peak: {shares(dict(most.peak_held))}"
-        ]
+        return [f"rank {most.rank} held {readable(most.peak_bytes)} at the peak: {shares(dict(most.peak_held))}"]
 
     def __repr__(self) -> str:
         return f"<Report of {len(self.ranks)} ranks: {in_words(self.time)}, {self.messages} messages>"

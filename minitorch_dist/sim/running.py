@@ -36,12 +36,25 @@ ENGINES = {"auto": MANY, "threads": None, "greenlet": None, "lockstep": 2, "clos
 
 
 def run_all(
-    fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-    attached: Sequence[Attachment] = (), *, net: Network | Topology | str, seed: int | None,
-    timeout: timedelta | float | None, endless: float | None, limit: float | None, engine: str,
-    adding: str | None, flops: float | str | None, speeds: Mapping[int, float] | None, events: int | None,
-    hardships: str, has_threads: bool = False,
-) -> Report[T]:  # fmt: skip
+    fn: Callable[..., T],
+    world_size: int,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None,
+    attached: Sequence[Attachment] = (),
+    *,
+    net: Network | Topology | str,
+    seed: int | None,
+    timeout: timedelta | float | None,
+    endless: float | None,
+    limit: float | None,
+    engine: str,
+    adding: str | None,
+    flops: float | str | None,
+    speeds: Mapping[int, float] | None,
+    events: int | None,
+    hardships: str,
+    has_threads: bool = False,
+) -> Report[T]:
     """Every rank runs `fn`. The arguments are those of `sim.run`; `has_threads` if ranks have to be threads."""
     if engine not in ENGINES:
         raise ValueError(f"there is no engine {engine!r}; there are {', '.join(ENGINES)}")
@@ -95,9 +108,7 @@ def run_all(
                 around.enter_context(hardship.around_the_run())
                 for part in parts:
                     around.enter_context(part.around_run())
-                results = launch(
-                    observed, world_size, "sim://", timeout=timeout, clock=clock, journal=stage.journal
-                )
+                results = launch(observed, world_size, "sim://", timeout=timeout, clock=clock, journal=stage.journal)
         except Exception as error:
             if not isinstance(error, Overwritten) and (found := stage.overwritten()):
                 error.add_note(f"and before that: {found}")
@@ -113,18 +124,24 @@ def run_all(
         return replace(report, **fields)
 
 
-def _report_of(
-    stage: SimulationStage, rank: int, end: tuple[int, int, int], parts: Sequence[RunPart]
-) -> RankReport:
+def _report_of(stage: SimulationStage, rank: int, end: tuple[int, int, int], parts: Sequence[RunPart]) -> RankReport:
     (time, idle, busy), count = end, stage.medium.count(rank)
     fields: dict[str, Any] = {}
     for part in parts:
         fields |= part.of_rank(rank, time)
     return RankReport(
-        rank, time, count.messages_sent, count.bytes_sent, count.messages_received, count.bytes_received,
-        idle, busy, marks=tuple(stage.marks.get(rank, ())),
-        between_nodes=None if stage.medium.node_of is None else count.between_nodes, **fields,
-    )  # fmt: skip
+        rank,
+        time,
+        count.messages_sent,
+        count.bytes_sent,
+        count.messages_received,
+        count.bytes_received,
+        idle,
+        busy,
+        marks=tuple(stage.marks.get(rank, ())),
+        between_nodes=None if stage.medium.node_of is None else count.between_nodes,
+        **fields,
+    )
 
 
 def bound_to(fn: Callable[..., T], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], T]:

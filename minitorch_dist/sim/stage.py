@@ -47,10 +47,7 @@ class Fall:
     scene: str  # what all ranks were doing
 
     def __str__(self) -> str:
-        return (
-            f"{type(self.error).__name__} in rank {self.rank} at {in_words(self.at)}, after event "
-            f"{self.event}"
-        )
+        return f"{type(self.error).__name__} in rank {self.rank} at {in_words(self.at)}, after event {self.event}"
 
 
 class PlaceAtBegin(NamedTuple):

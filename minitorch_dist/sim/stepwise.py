@@ -42,9 +42,7 @@ Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
 class ChunkArrays:
     """The chunks of one rank as arrays."""
 
-    def __init__(
-        self, schedule: Schedule, rank: int, size: int, vector: Vector, arrays: Mapping[Any, Array]
-    ) -> None:
+    def __init__(self, schedule: Schedule, rank: int, size: int, vector: Vector, arrays: Mapping[Any, Array]) -> None:
         self.layout = ChunkLayout(schedule, rank, size, vector)
         self.arrays = dict(arrays)
         self.dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
@@ -98,9 +96,14 @@ class Stepwise:
     """One rank in one operation."""
 
     def __init__(
-        self, operation: CollectiveOperation, schedule: Schedule, root: int | None, vector: Vector,
-        arrays: Mapping[Any, Array], combine: CombineFunction | None,
-    ) -> None:  # fmt: skip
+        self,
+        operation: CollectiveOperation,
+        schedule: Schedule,
+        root: int | None,
+        vector: Vector,
+        arrays: Mapping[Any, Array],
+        combine: CombineFunction | None,
+    ) -> None:
         self.operation, self.combine = operation, combine
         channel = operation.channel
         self.rank = channel.rank
@@ -134,9 +137,7 @@ class Stepwise:
         if self.failure is not None:
             raise self.failure
 
-    def run_by_itself(
-        self, busy: Callable[[int], None], gamma: int, plan: ExecutionPlan | None = None
-    ) -> None:
+    def run_by_itself(self, busy: Callable[[int], None], gamma: int, plan: ExecutionPlan | None = None) -> None:
         """Go through all steps in the caller's own simulated thread. `gamma`: ps to add one byte; `plan`:
         where somebody writes a journal, what needs what."""
         if plan is not None:

@@ -94,9 +94,7 @@ def wires_of(topology: Topology, ranks: Sequence[int], adding: int = 0) -> Decla
 
 
 def _wires(found: list[Link], table: Any, adding: int) -> DeclaredLinks:
-    columns = zip(
-        *((link.latency, link.wire, *link.per_byte.as_integer_ratio()) for link in found), strict=True
-    )
+    columns = zip(*((link.latency, link.wire, *link.per_byte.as_integer_ratio()) for link in found), strict=True)
     alpha, wire, numerator, denominator = (
         column[0] if table is None else np.array(column, np.int64) for column in columns
     )

@@ -92,9 +92,7 @@ def _imports_torch(code: CodeType) -> bool:
     """`import torch` or `from torch import …` stands in it, or that of a package that is built on torch."""
     import dis
 
-    return any(
-        step.opname == "IMPORT_NAME" and needs_torch(str(step.argval)) for step in dis.get_instructions(code)
-    )
+    return any(step.opname == "IMPORT_NAME" and needs_torch(str(step.argval)) for step in dis.get_instructions(code))
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

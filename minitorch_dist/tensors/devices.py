@@ -12,12 +12,7 @@ from typing import Final
 
 from minitorch_dist.tensors import pools
 from minitorch_dist.tensors.core import device_labels
-from minitorch_dist.tensors.core.device_labels import (
-    CPU as CPU,
-    META as META,
-    defaults as _defaults,
-    device as device,
-)
+from minitorch_dist.tensors.core.device_labels import CPU as CPU, META as META, defaults as _defaults, device as device
 from minitorch_dist.tensors.pools import (
     MOST,
     DevicePool as DevicePool,
@@ -52,18 +47,13 @@ def parse(spec: object, index: object) -> tuple[str, int | None]:
     match = re.fullmatch(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?", spec)
     if not match:
         raise RuntimeError(
-            f"Invalid device string: '{spec}'; expected a type and an optional index, such as "
-            "'cuda' or 'cuda:1'"
+            f"Invalid device string: '{spec}'; expected a type and an optional index, such as 'cuda' or 'cuda:1'"
         )
     kind, number = match.groups()
     if kind not in ("cpu", "cuda", "meta"):
-        raise RuntimeError(
-            f"there is no device {spec!r}: here are 'cpu', 'meta' and simulated 'cuda' devices"
-        )
+        raise RuntimeError(f"there is no device {spec!r}: here are 'cpu', 'meta' and simulated 'cuda' devices")
     if number is not None and index is not None:
-        raise RuntimeError(
-            f"type (string) must not include an index because index was passed explicitly: {spec}"
-        )
+        raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {spec}")
     chosen = index if number is None else int(number)
     return kind, None if chosen is None else _checked(chosen)
 

@@ -19,8 +19,9 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 Transform: TypeAlias = Callable[[Array], Array]
 
 BLOCK: Final = 1 << 14  # a multiple of 4: blocks join without a gap in the stream
-DIGITS: Final = {d.numpy: n for d, n in ((dtypes.float64, 53), (dtypes.float32, 24),
-                                         (dtypes.float16, 11), (dtypes.bfloat16, 8))}  # fmt: skip
+DIGITS: Final = {
+    d.numpy: n for d, n in ((dtypes.float64, 53), (dtypes.float32, 24), (dtypes.float16, 11), (dtypes.bfloat16, 8))
+}
 
 
 def draw(

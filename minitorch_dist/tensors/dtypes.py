@@ -52,8 +52,7 @@ int32 = dtype("int32", np.int32, INTEGRAL)
 int64 = dtype("int64", np.int64, INTEGRAL)
 bool_ = dtype("bool", np.bool_, BOOL)
 
-ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64,
-              complex64, complex128)  # fmt: skip
+ALL: Final = (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)
 BY_NAME: Final = {d.name: d for d in ALL}
 FROM_NUMPY: Final = {d.numpy: d for d in ALL}
 HALVES: Final = (float16.numpy, bfloat16.numpy)
@@ -70,9 +69,7 @@ def from_numpy(numpy_dtype: np.dtype[Any]) -> dtype:
     found = FROM_NUMPY.get(numpy_dtype)
     if found is None:
         names = ", ".join(d.name for d in reversed(ALL))
-        raise TypeError(
-            f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: {names}."
-        )
+        raise TypeError(f"can't convert np.ndarray of type {numpy_dtype}. The only supported types are: {names}.")
     return found
 
 

@@ -25,9 +25,7 @@ class AttentionSizes(NamedTuple):
     kernel: str
 
 
-precision: ContextVar[str] = ContextVar(
-    "precision of products", default=""
-)  # if it is not that of their tensors
+precision: ContextVar[str] = ContextVar("precision of products", default="")  # if it is not that of their tensors
 counters = observers.Listeners("counters")  # told what is done, how much, and its sizes
 
 

@@ -184,8 +184,15 @@ class Ledger:
     def snapshot(self) -> Snapshot:
         with self._lock:
             self._settle()
-            return Snapshot(str(self.device), self.live, dict(self.by_category), self.overall.peak,
-                            dict(self.overall.by_category), self.budget, len(self._entries))  # fmt: skip
+            return Snapshot(
+                str(self.device),
+                self.live,
+                dict(self.by_category),
+                self.overall.peak,
+                dict(self.overall.by_category),
+                self.budget,
+                len(self._entries),
+            )
 
     def entries(self) -> list[LedgerEntry]:
         with self._lock:

@@ -67,17 +67,19 @@ def advice(now: Snapshot, asked: str, nbytes: int) -> str:
     totals = dict(now.by_category)
     totals[asked] += nbytes
     most = max(totals, key=lambda name: totals[name])
-    return "Next step: " + {
-        "parameter": "the model alone is too large for this device; shard its parameters (FSDP), "
-        "split the layers over devices, or store them in bfloat16.",
-        "gradient": "gradients dominate; shard them (FSDP), or call optimizer.zero_grad() "
-        "(set_to_none=True) before the forward pass.",
-        "optimizer": "the optimizer's state dominates; shard it (ZeroRedundancyOptimizer, FSDP), or "
-        "take an optimizer with less state (SGD without momentum keeps none).",
-        "activation": "activations dominate; use a smaller batch, checkpoint segments of the model "
-        "(utils.checkpoint), or wrap what needs no gradients in no_grad().",
-        "communication": "communication buffers dominate; take smaller buckets, or "
-        "gradient_as_bucket_view=True.",
-        "other": "most of it is neither parameter nor graph; look for tensors that a list, a "
-        "closure or a total_loss that was never detached keeps alive.",
-    }[most]  # fmt: skip
+    return (
+        "Next step: "
+        + {
+            "parameter": "the model alone is too large for this device; shard its parameters (FSDP), "
+            "split the layers over devices, or store them in bfloat16.",
+            "gradient": "gradients dominate; shard them (FSDP), or call optimizer.zero_grad() "
+            "(set_to_none=True) before the forward pass.",
+            "optimizer": "the optimizer's state dominates; shard it (ZeroRedundancyOptimizer, FSDP), or "
+            "take an optimizer with less state (SGD without momentum keeps none).",
+            "activation": "activations dominate; use a smaller batch, checkpoint segments of the model "
+            "(utils.checkpoint), or wrap what needs no gradients in no_grad().",
+            "communication": "communication buffers dominate; take smaller buckets, or gradient_as_bucket_view=True.",
+            "other": "most of it is neither parameter nor graph; look for tensors that a list, a "
+            "closure or a total_loss that was never detached keeps alive.",
+        }[most]
+    )

@@ -24,8 +24,7 @@ def _openblas() -> tuple[Any, Any] | None:
     folders = (package.parent / "numpy.libs", package / ".dylibs")
     for path in (p for folder in folders for p in sorted(folder.glob("*openblas*"))):
         library = ctypes.CDLL(str(path))
-        for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_",
-                     "openblas_{}_num_threads"):  # fmt: skip
+        for name in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads"):
             if hasattr(library, name.format("set")):
                 return getattr(library, name.format("get")), getattr(library, name.format("set"))
     return None

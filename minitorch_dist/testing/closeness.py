@@ -53,9 +53,7 @@ class Closeness:
             return self.rtol, self.atol
         if self.rtol is not None or self.atol is not None:
             missing = "rtol" if self.rtol is None else "atol"
-            raise ValueError(
-                f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
-            )
+            raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
         usual = [TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in of]
         return max(rtol for rtol, _ in usual), max(atol for _, atol in usual)
 
@@ -125,9 +123,7 @@ def _local_parts(actual: Any, expected: Any) -> tuple[Any, Any]:
     if actual.placements != expected.placements:
         raise AssertionError(f"DTensor placements do not match: {actual.placements} != {expected.placements}")
     if actual.device_mesh != expected.device_mesh:
-        raise AssertionError(
-            f"DTensor device meshes do not match: {actual.device_mesh} != {expected.device_mesh}"
-        )
+        raise AssertionError(f"DTensor device meshes do not match: {actual.device_mesh} != {expected.device_mesh}")
     return actual.to_local(), expected.to_local()
 
 
@@ -179,9 +175,7 @@ def _comparison(actual: Any, expected: Any, how: Closeness) -> Callable[[], None
         return lambda: _compare_numbers(a, b, rtol, atol, how)
     tensors = _as_tensors(actual, expected)
     if tensors is None:
-        raise TypeError(
-            f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
-        )
+        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.")
     rtol, atol = how.tolerances(*(each.dtype for each in tensors))
     return lambda: _compare_tensors(*tensors, rtol, atol, how)
 

@@ -40,9 +40,7 @@ SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 EVENTS = 20_000  # of one run, before it counts as one that never ends
 TIMES = 64  # so often, less one, may a rank be in a sum of labels before its digit runs over
 BITS = 53  # of one sum: a function that adds in float64, as math.fsum does, keeps them all
-MODES = {
-    "eager": "sim://", "shuffled": "sim://", "bounded": "sim://?window=1", "rendezvous": "sim://",
-}  # fmt: skip
+MODES = {"eager": "sim://", "shuffled": "sim://", "bounded": "sim://?window=1", "rendezvous": "sim://"}
 SHUFFLES = 3  # orders of arrival that are drawn besides the calm one
 _replayed: ContextVar[tuple[ReplayCase, Path | None] | None] = ContextVar("replayed", default=None)
 LAMPS = ("correct", "exactly once", "never stuck", "frozen")
@@ -151,9 +149,7 @@ def _cases(subject: Callable[..., Any], collective: str, sizes: Sequence[int]) -
 
 def _try(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase) -> None:
     """One run of small numbers, and, if its lamp is still on, one of labels."""
-    concerned = {"eager": ["correct", "exactly once"], "shuffled": ["correct"]}.get(
-        case.mode, ["never stuck"]
-    )
+    concerned = {"eager": ["correct", "exactly once"], "shuffled": ["correct"]}.get(case.mode, ["never stuck"])
     if all(verdict.lamps.get(lamp) is False for lamp in concerned):
         return
     random = np.random.Generator(np.random.PCG64(case.count))
@@ -181,9 +177,7 @@ def _compare(verdict: Verdict, case: ReplayCase, found: list[Any], wanted: list[
             return
 
 
-def _run(
-    verdict: Verdict, subject: Callable[..., Any], case: ReplayCase, given: Array, **how: Any
-) -> list[Any] | None:
+def _run(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase, given: Array, **how: Any) -> list[Any] | None:
     """The ranks' results; None, and a complaint, where there are none."""
 
     replayed = _replayed.get()
@@ -201,9 +195,7 @@ def _run(
         with strict() as sends:
             found = play()
         for words in sends.forgotten()[:1]:
-            verdict.complain(
-                "frozen", f"{where}: {words}; the caller may write to its tensor meanwhile", case
-            )
+            verdict.complain("frozen", f"{where}: {words}; the caller may write to its tensor meanwhile", case)
         return found
     except OverwrittenBuffer as error:
         verdict.complain("frozen", f"{where}: {error}", case)
@@ -266,9 +258,7 @@ def _label(verdict: Verdict, subject: Callable[..., Any], case: ReplayCase) -> N
         verdict.complain("exactly once", f"{case.where}: {words}", case)
 
 
-def _in_words(
-    subject: Callable[..., Any], case: ReplayCase, rank: int, element: int, read: Sequence[Any]
-) -> str:
+def _in_words(subject: Callable[..., Any], case: ReplayCase, rank: int, element: int, read: Sequence[Any]) -> str:
     digits, due, length = read  # the label that each rank should have in it, of one of so many elements
     said = []
     for other, digit in enumerate(digits):
@@ -288,9 +278,7 @@ def _in_words(
     return f"rank {rank}, element {element}: {'; '.join(said)}"
 
 
-def _rounds_in_which(
-    subject: Callable[..., Any], case: ReplayCase, to: int, source: int, element: int
-) -> list[int]:
+def _rounds_in_which(subject: Callable[..., Any], case: ReplayCase, to: int, source: int, element: int) -> list[int]:
     """When what `source` gives to this element came to `to`: a run in which it is all that is not 0."""
     place = element + to * case.count if case.collective == "reduce_scatter" else element
     given = np.zeros((case.size, length_of(case)), np.int64)

@@ -31,9 +31,14 @@ def metered(sizes: Sequence[int]) -> Sequence[int]:
 
 
 def measure(
-    verdict: Verdict, subject: Callable[..., Any], collective: str, sizes: Sequence[int],
-    bytes_limit: float, rounds_limit: float, memory_limit: float,
-) -> None:  # fmt: skip
+    verdict: Verdict,
+    subject: Callable[..., Any],
+    collective: str,
+    sizes: Sequence[int],
+    bytes_limit: float,
+    rounds_limit: float,
+    memory_limit: float,
+) -> None:
     if not sizes:
         return
     verdict.lamps |= {"cheap": True, "small": True}

@@ -39,17 +39,7 @@ ORDERS: Final = frozenset(
     ("greater", "greater_equal", "less", "less_equal", "maximum", "minimum", "sign", "fmax", "fmin")
 )
 PLAIN: Final = frozenset(
-    (
-        "equal",
-        "not_equal",
-        "isfinite",
-        "isnan",
-        "isinf",
-        "signbit",
-        "logical_not",
-        "logical_and",
-        "logical_or",
-    )
+    ("equal", "not_equal", "isfinite", "isnan", "isinf", "signbit", "logical_not", "logical_and", "logical_or")
 )
 BILINEAR: Final = frozenset(("matmul", "vecdot", "dot", "einsum", "tensordot", "inner", "outer", "vdot"))
 
@@ -59,9 +49,7 @@ Array = np.ndarray[Any, Any]
 class FieldArray(np.ndarray[Any, Any]):
     """A float64 array of residues. Its operations are those of the field."""
 
-    def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any
-    ) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
         if method == "at":
             return _at(ufunc, *inputs)
         if method == "__call__":
@@ -198,9 +186,7 @@ def _put(found: Any, out: Any, where: Any) -> Any:
 def _called(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(each, FieldArray) and each.dtype.kind in "iu" for each in inputs):
         bits = ufunc(*(each.view(np.ndarray) if isinstance(each, FieldArray) else each for each in inputs))
-        return np.asarray(bits).view(
-            FieldArray
-        )  # whole numbers are bits of elements (`masks.only`), or indices
+        return np.asarray(bits).view(FieldArray)  # whole numbers are bits of elements (`masks.only`), or indices
     name, given = ufunc.__name__, [_operand(each) for each in inputs]
     if name in PLAIN:
         return ufunc(*given)

@@ -111,9 +111,7 @@ def check_same_as_one_rank(
     """
     if model is not None:
         if samples is None:
-            raise TypeError(
-                "check_same_as_one_rank(model=…) needs samples=, which makes the batches of that model"
-            )
+            raise TypeError("check_same_as_one_rank(model=…) needs samples=, which makes the batches of that model")
         return _check_in_a_field(train, sizes, batches, transport, alone or _alone_in_a_field, model, samples)
     whole = [exact.data(count, seed) for seed, count in enumerate(batches)]
     wanted, steps = _watched(alone or _alone, whole)
@@ -135,15 +133,18 @@ def check_same_as_one_rank(
 
 
 def _check_in_a_field(
-    train: Callable[..., Any], sizes: Sequence[int], batches: Sequence[int], transport: str, alone: Callable[..., Any],
-    model: Callable[[], Any], samples: Callable[[int, int], exact.Data],
-) -> None:  # fmt: skip
+    train: Callable[..., Any],
+    sizes: Sequence[int],
+    batches: Sequence[int],
+    transport: str,
+    alone: Callable[..., Any],
+    model: Callable[[], Any],
+    samples: Callable[[int, int], exact.Data],
+) -> None:
     with field.new_tensors():
         wanted = _named(alone(model(), [samples(count, seed) for seed, count in enumerate(batches)]))
         for size in sizes:
-            for rank, found in enumerate(
-                launch(_in_a_field, size, transport, args=(train, model, samples, batches))
-            ):
+            for rank, found in enumerate(launch(_in_a_field, size, transport, args=(train, model, samples, batches))):
                 if len(found) != len(wanted):
                     raise AssertionError(
                         f"{_count(size)}: rank {rank} returned {len(found)} arrays, and one rank alone {len(wanted)}"
@@ -154,8 +155,11 @@ def _check_in_a_field(
 
 
 def _in_a_field(
-    train: Callable[..., Any], model: Callable[[], Any], samples: Callable[[int, int], exact.Data], batches: Sequence[int]
-) -> list[Array]:  # fmt: skip
+    train: Callable[..., Any],
+    model: Callable[[], Any],
+    samples: Callable[[int, int], exact.Data],
+    batches: Sequence[int],
+) -> list[Array]:
     """The weights of one rank that trains on its share."""
     rank, size = dist.get_rank(), dist.get_world_size()
     with field.new_tensors():
@@ -189,16 +193,12 @@ def _alone(whole: Sequence[exact.Data]) -> Any:
     return model
 
 
-def _trained(
-    train: Callable[[list[exact.Data]], Any], whole: Sequence[exact.Data]
-) -> tuple[list[Array], Steps]:
+def _trained(train: Callable[[list[exact.Data]], Any], whole: Sequence[exact.Data]) -> tuple[list[Array], Steps]:
     rank, size = dist.get_rank(), dist.get_world_size()
     return _watched(train, [batch.shares(size)[rank] for batch in whole])
 
 
-def _watched(
-    train: Callable[[list[exact.Data]], Any], batches: list[exact.Data]
-) -> tuple[list[Array], Steps]:
+def _watched(train: Callable[[list[exact.Data]], Any], batches: list[exact.Data]) -> tuple[list[Array], Steps]:
     """The weights at the end, and what was there before each rounding."""
     with exact.watched() as seen:
         found = train(batches)
@@ -273,9 +273,7 @@ def _named(model: Any) -> list[tuple[str, Array]]:
 
 
 def _difference(name: str, array: Array, held: Sequence[bytes], others: Sequence[int]) -> str:
-    theirs, ours = (
-        np.frombuffer(raw, array.dtype).reshape(array.shape) for raw in (held[others[0]], held[0])
-    )
+    theirs, ours = (np.frombuffer(raw, array.dtype).reshape(array.shape) for raw in (held[others[0]], held[0]))
     who = f"rank {others[0]} differs" if len(others) == 1 else f"ranks {_list(others)} differ"
     return f"{who} from rank 0 in {name}: {_unlike(name, others[0], theirs, ours, 'rank 0')}"
 

@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Rank,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Rank, Steps
 from minitorch_dist.sim import topologies
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
@@ -141,10 +138,11 @@ def schedules(draw: Any, collective: str = "all_reduce") -> Schedule:
     kinds = ("reduce_scatter", "all_gather") if way == "two halves" else ("reduce", "broadcast")
     pairs = [
         (a, b)
-        for (kind, _), a in BUILT_IN.items() if kind == kinds[0]
+        for (kind, _), a in BUILT_IN.items()
+        if kind == kinds[0]
         for (other, _), b in BUILT_IN.items()
         if other == kinds[1] and all(a.total(p) == b.total(p) for p in SIZES)
-    ]  # fmt: skip
+    ]
     first, then = draw(st.sampled_from(pairs))
     name = f"{first.algorithm} then {then.algorithm}"
     return Schedule("all_reduce", name, _one_after_the_other(first, then), first.total)

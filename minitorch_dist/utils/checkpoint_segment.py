@@ -121,6 +121,4 @@ def _refill(old: TorchNode, new: TorchNode) -> None:
 
 def metadata(node: TorchNode) -> Metadata:
     """The data that the determinism check compares: the operation, and shape and type of the arrays it keeps."""
-    return [
-        {"operation": node.name_, "shape": array.shape, "dtype": str(array.dtype)} for array in node.kept()
-    ]
+    return [{"operation": node.name_, "shape": array.shape, "dtype": str(array.dtype)} for array in node.kept()]

@@ -25,9 +25,7 @@ def gantt(scene: Scene, width: int = 80, ranks: int = 32) -> Picture:
     for lane in range(shown):
         row = [IDLE] * columns
         own = [span for span in scene.spans if span.lane == lane]
-        for span in sorted(
-            (each for each in own if each.kind in ORDER), key=lambda each: ORDER.index(each.kind)
-        ):
+        for span in sorted((each for each in own if each.kind in ORDER), key=lambda each: ORDER.index(each.kind)):
             mark = BESIDE if span.is_beside else MARKS[span.kind]
             for column in _columns_of(span, start, length, columns):
                 if not span.is_beside or row[column] == IDLE:

@@ -48,9 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.out.resolve().parent.is_dir():
         raise CannotDo(f"there is no folder for {options.out}")
     if options.finale and options.script:
-        raise CannotDo(
-            "--finale runs 30_capstone/finale.py of your course; change that file, and name no script"
-        )
+        raise CannotDo("--finale runs 30_capstone/finale.py of your course; change that file, and name no script")
     if options.finale and (fault := finale.fault(options.ranks)):
         raise CannotDo(fault)
     mine = found_or_none()
@@ -61,17 +59,13 @@ def run(options: argparse.Namespace) -> int:
     try:
         scripts.check(str(script))
         with keeper.temporary_folder("capstone-") as folder:
-            setting = worlds.TrainingSetup(
-                script, tuple(options.arguments), options.ranks, Path(folder), options.seed
-            )
+            setting = worlds.TrainingSetup(script, tuple(options.arguments), options.ranks, Path(folder), options.seed)
             with ExitStack() as stack:
                 if options.finale:
                     parts = stack.enter_context(finale.found(mine, script))
                     setting = finale.setup(options.ranks, Path(folder), parts, options.seed, script)
                 status = stack.enter_context(console.status(""))
-                found = worlds.live(
-                    setting, names, lambda name: status.update(f"{name}: {certificate.SAID[name]}")
-                )
+                found = worlds.live(setting, names, lambda name: status.update(f"{name}: {certificate.SAID[name]}"))
                 proof = proved(Path(folder), mine, options.ranks, names, status.update)
                 status.update("real PyTorch with your all_reduce")
                 real = trained_for_real(mine, names)

@@ -98,9 +98,7 @@ def about(page: Page) -> int:
 def interrupted(file: Path, stopped: KeyboardInterrupt) -> int:
     """Ctrl-C: where in the file it was."""
     frames = traceback.extract_tb(stopped.__traceback__)
-    lines = [
-        f"{file}:{one.lineno}: {one.line}" for one in frames if Path(one.filename).resolve() == file.resolve()
-    ]
+    lines = [f"{file}:{one.lineno}: {one.line}" for one in frames if Path(one.filename).resolve() == file.resolve()]
     place = f" at {lines[-1]}" if lines else ""
     print(f"\nmtd contest: interrupted{place}", file=sys.stderr)
     return 130
@@ -118,9 +116,13 @@ def show(page: Page, found: Contest, head: str, legs: Callable[[Page, Contest], 
     table.add_column(found.column, justify="right")
     for place, entry in enumerate(found.entries, 1):
         table.add_row(
-            f"{place}", entry.name, *(f"{leg.ratio:.2f}" for leg in entry.legs), f"{entry.score:.2f}",
-            f"{entry.memory:g}", style="bold" if entry.is_mine else "",
-        )  # fmt: skip
+            f"{place}",
+            entry.name,
+            *(f"{leg.ratio:.2f}" for leg in entry.legs),
+            f"{entry.score:.2f}",
+            f"{entry.memory:g}",
+            style="bold" if entry.is_mine else "",
+        )
     page.say(fitting(table, page.console))
     legs(page, found)
     page.say(f"{found.column}: {found.unit}", indent=2)

@@ -106,9 +106,7 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
         journal = folder / "demo.mtd"
         report = sim.run(demo_training.train, options.ranks, (plan,), net=NET, journal=journal)
         scene = replace(report.journal.scene(), title=f"{options.ranks} ranks, three steps")
-        console.print(
-            "\nThe last average of gradients in virtual time, on a network with 20 µs and 10 Gb/s:\n"
-        )
+        console.print("\nThe last average of gradients in virtual time, on a network with 20 µs and 10 Gb/s:\n")
         console.print(painted(_last_average(scene, min(console.width, 80)), scene, console))
         whole_files.write(options.out, pages.draw(report.journal.scene()))
     path = options.out.resolve()
@@ -116,9 +114,7 @@ def _draw(console: Console, options: argparse.Namespace) -> None:
     is_shown = may_show and webbrowser.open(path.as_uri())
     where = "is open in your browser" if is_shown else "(open it in a browser)"
     console.print(f"\nThe same as a page you can step through {where}: {path}", soft_wrap=True)
-    console.print(
-        f"Next: `{_ourselves()}` opens the course; its first lesson takes two minutes.", soft_wrap=True
-    )
+    console.print(f"Next: `{_ourselves()}` opens the course; its first lesson takes two minutes.", soft_wrap=True)
 
 
 def _last_average(scene: Scene, width: int) -> spacetime.Picture:
@@ -126,8 +122,9 @@ def _last_average(scene: Scene, width: int) -> spacetime.Picture:
     of = [each.text.partition(" of group ")[0].rpartition(" in ")[2] for each in scene.arrows]
     last = max(
         (name for each, name in zip(scene.arrows, of, strict=True) if each.name == "all_reduce"),
-        key=of.index, default="",
-    )  # fmt: skip
+        key=of.index,
+        default="",
+    )
     arrows = [each for each, name in zip(scene.arrows, of, strict=True) if name == last]
     if not arrows:
         return spacetime.draw(scene, width)

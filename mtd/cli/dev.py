@@ -24,9 +24,7 @@ def configure(parser: Parser) -> None:
         task = tasks.add_parser(name, help=text, description=text)
         task.takes("--lesson N...  only this one (may be given again)")
         if name == "build":
-            task.takes(
-                "--outputs  run all notebooks, also those whose code has not changed (some 20 minutes)"
-            )
+            task.takes("--outputs  run all notebooks, also those whose code has not changed (some 20 minutes)")
     count = "lines of code in each package, without blank lines, comments and docstrings"
     counting = tasks.add_parser("count", help=count, description=count)
     counting.takes("--budget  compare each package with its budget; 1 if one is over")

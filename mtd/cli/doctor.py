@@ -29,7 +29,7 @@ EXTRAS = {
     "greenlet": ("simulations some times faster", "pip install 'minitorch_dist[fast]'"),
     "mpi4py": ("mpi:// under mpirun or Slurm", "pip install 'minitorch_dist[mpi]'"),
     "matplotlib": ("plots in the notebooks", "pip install 'minitorch_dist[notebooks]'"),
-}  # fmt: skip
+}
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 PINS = (*THREADS, "OPENBLAS_CORETYPE")
 WELL, OPEN, BAD = "well", "open", "bad"
@@ -97,9 +97,11 @@ def _terminal(page: Page) -> Iterator[Finding]:
     term, colours = os.environ.get("TERM", "unset"), console.color_system or "no colours"
     why = " (NO_COLOR is set)" if console.no_color else ""
     yield judged(
-        "terminal", size.columns >= 60, f"{size.columns}×{size.lines}, TERM={term}, {colours}{why}",
+        "terminal",
+        size.columns >= 60,
+        f"{size.columns}×{size.lines}, TERM={term}, {colours}{why}",
         "make the window at least 60 columns wide; 80 is better",
-    )  # fmt: skip
+    )
     encoding = console.encoding or "ascii"
     fine = encoding.lower().replace("-", "").startswith("utf")
     said = f"{encoding} (locale {locale.setlocale(locale.LC_CTYPE)})"
@@ -177,9 +179,11 @@ def _course() -> Iterator[Finding]:
     if progress.notice:
         yield Finding(BAD, "progress", progress.notice, "mtd check --all")
     yield judged(
-        "your course", os.access(here.folder, os.W_OK), f"{here.folder}, {len(progress.passed)} passed",
+        "your course",
+        os.access(here.folder, os.W_OK),
+        f"{here.folder}, {len(progress.passed)} passed",
         f"it cannot be written to: chmod u+w {here.folder}",
-    )  # fmt: skip
+    )
     lacking = sum(not here.file(one).exists() for one in lessons)
     if lacking:
         yield Finding(OPEN, "new lessons", f"{lacking} are not in it yet", f"mtd init {here.folder}")

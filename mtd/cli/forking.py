@@ -62,8 +62,14 @@ def _message_of(run: Journal, event: int) -> Message:
 
 
 def fork(
-    fn: Callable[..., T], run: Journal, event: int, world_size: int, args: Sequence[Any] = (),
-    *, faults: Sequence[Any] = (), **how: Any,
-) -> Report[T]:  # fmt: skip
+    fn: Callable[..., T],
+    run: Journal,
+    event: int,
+    world_size: int,
+    args: Sequence[Any] = (),
+    *,
+    faults: Sequence[Any] = (),
+    **how: Any,
+) -> Report[T]:
     """Run again with all that was said then (as for `sim.run`), but let this message come first."""
     return simulate(fn, world_size, args, faults=[*faults, *come_first(run, event)], **how)

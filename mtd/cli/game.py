@@ -23,17 +23,19 @@ RANK_KEYS = "0-3 send that chunk   n nothing   r again   ? these words   q leave
 def configure(parser: Parser) -> None:
     games = parser.add_subparsers(dest="game", metavar="GAME", required=True)
     network = games.add_parser(
-        "network", help="hold every message in flight, and break the algorithm",
+        "network",
+        help="hold every message in flight, and break the algorithm",
         description="Hold every message in flight; deliver, lose, double, until the algorithm breaks.",
-    )  # fmt: skip
+    )
     network.takes("""
         level?  number, name, or a file of your own; else all are listed
         --par   the fewest moves, searched for now
     """)
     games.add_parser(
-        "rank", help="be rank 2 of 4, and race the ring",
+        "rank",
+        help="be rank 2 of 4, and race the ring",
         description="You are rank 2 of 4 with a hand of chunks; each round choose what to send.",
-    )  # fmt: skip
+    )
     parser.set_defaults(run=run, epilog="mtd game network 1")
 
 

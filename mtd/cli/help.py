@@ -15,9 +15,16 @@ TOP = """\
 minitorch_dist: PyTorch's distributed stack from scratch, in pure Python and \
 numpy. Without a command, mtd opens the course where you left it."""
 SHOWN = {  # of each group some, with what they can be given
-    "text": "text 13", "check": "check 13", "hint": "hint 13", "run": "run train.py", "zoo": "zoo",
-    "show": "show run.mtd", "simulate": "simulate all_reduce", "plan": "plan llama3-8b", "bench": "bench nn",
-}  # fmt: skip
+    "text": "text 13",
+    "check": "check 13",
+    "hint": "hint 13",
+    "run": "run train.py",
+    "zoo": "zoo",
+    "show": "show run.mtd",
+    "simulate": "simulate all_reduce",
+    "plan": "plan llama3-8b",
+    "bench": "bench nn",
+}
 LAST = "mtd help NAME says more about a command, mtd help all about each of them."
 WIDEST = 79
 

@@ -79,9 +79,13 @@ def _export(entered: list[Schedule], asked: list[list[Case]], file: str | None) 
 
 
 def _one(
-    page: Page, schedule: Schedule, every: list[Case], kept: LabResults, table: list[claims.PaperClaim],
+    page: Page,
+    schedule: Schedule,
+    every: list[Case],
+    kept: LabResults,
+    table: list[claims.PaperClaim],
     options: argparse.Namespace,
-) -> None:  # fmt: skip
+) -> None:
     ranks = sorted({case.ranks for case in every})
     proved = []
     for size in racing.proofs(schedule, ranks):
@@ -101,9 +105,7 @@ def _one(
     page.say(f"Proved for {tables.listed(proved)} ranks: each contribution once, and nobody waits for ever.")
     other = racing.other_bits(schedule)
     if other:
-        page.say(
-            f"With {other} ranks some add in another order than others: the last bits of their sums differ."
-        )
+        page.say(f"With {other} ranks some add in another order than others: the last bits of their sums differ.")
     drawn = options.draw or next((one for one in (3, 4) if schedule.serves(one)), proved[-1])
     if drawn <= 16:
         page.as_it_is(str(contributions.of_schedule(schedule, drawn)))
@@ -125,9 +127,17 @@ def _costs(page: Page, schedule: Schedule, ranks: list[int]) -> None:
 
 def _ranking(page: Page, schedule: Schedule, found: Found) -> None:
     table = tables.table(
-        "network", "ranks", "bytes", "time", "bound", "place", "best of the others", "", left=["network", "best of the others"],
+        "network",
+        "ranks",
+        "bytes",
+        "time",
+        "bound",
+        "place",
+        "best of the others",
+        "",
+        left=["network", "best of the others"],
         is_tight=True,
-    )  # fmt: skip
+    )
     first = 0
     for case, entries in found:
         mine = next(one for one in entries if one.algorithm == schedule.algorithm)
@@ -136,9 +146,16 @@ def _ranking(page: Page, schedule: Schedule, found: Found) -> None:
         first += place == 1
         bound = f"{mine.time / mine.bound:.2f}×" if mine.bound else "–"
         table.add_row(
-            case.name, f"{case.ranks}", case.size, in_words(mine.time), bound,
-            f"{place}/{len(entries)}", best.algorithm.partition(":")[0], f"{best.time / mine.time:.2f}", style="bold" if place == 1 else "",
-        )  # fmt: skip
+            case.name,
+            f"{case.ranks}",
+            case.size,
+            in_words(mine.time),
+            bound,
+            f"{place}/{len(entries)}",
+            best.algorithm.partition(":")[0],
+            f"{best.time / mine.time:.2f}",
+            style="bold" if place == 1 else "",
+        )
     page.say(tables.fitting(table, page.console))
     page.say(f"First in {first} of {len(found)} cases.")
     page.say("The last column is the time of the best of the others ÷ its own.")

@@ -93,9 +93,7 @@ def marked(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*parts)
 
 
-def table(
-    *headings: str, left: Sequence[str] = ("",), title: str | None = None, is_tight: bool = False
-) -> Table:
+def table(*headings: str, left: Sequence[str] = ("",), title: str | None = None, is_tight: bool = False) -> Table:
     """A table of numbers, with texts in the columns of `left`. A tight one has little between its columns, and breaks no cell."""
     found = Table(title=title, box=SIMPLE, show_edge=not is_tight, pad_edge=not is_tight)
     if is_tight:

@@ -37,9 +37,12 @@ def run(options: argparse.Namespace) -> int:
             holds = holds and row.holds
             difference = "" if row.difference is None else f"{row.difference:+.3%}"
             table.add_row(
-                row.what, _said(row.published, row.unit), _said(row.ours, row.unit), difference,
+                row.what,
+                _said(row.published, row.unit),
+                _said(row.ours, row.unit),
+                difference,
                 "✓" if row.holds else "✗",
-            )  # fmt: skip
+            )
         page.show(table)
     return 0 if holds else 1
 

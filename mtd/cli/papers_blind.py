@@ -39,8 +39,10 @@ def run(console: Console, is_long: bool) -> int:
         parts[f"  {name}"] = [each for each in held if each.row.device == name]
     page.show(_summaries(parts))
     holds = is_near(blind.summary(held))
-    console.print(f"Asked of the rows that are held back: a mean of 7 %, 85 % within 10 %, no slope above 3 %, and none too large "
-                  f"for its device. {'All of it holds.' if holds else 'Not all of it holds.'}")  # fmt: skip
+    console.print(
+        f"Asked of the rows that are held back: a mean of 7 %, 85 % within 10 %, no slope above 3 %, and none too large "
+        f"for its device. {'All of it holds.' if holds else 'Not all of it holds.'}"
+    )
     return 0 if holds else 1
 
 
@@ -83,7 +85,13 @@ def _summaries(parts: dict[str, list[PredictedRow]]) -> Any:
         if found:
             s = blind.summary(found)
             table.add_row(
-                name, str(s.rows), f"{s.mean:.1%}", f"{s.median:.1%}", f"{s.near:.1%}", f"{s.by_size:+.1%}",
-                f"{s.by_length:+.1%}", str(s.too_full),
-            )  # fmt: skip
+                name,
+                str(s.rows),
+                f"{s.mean:.1%}",
+                f"{s.median:.1%}",
+                f"{s.near:.1%}",
+                f"{s.by_size:+.1%}",
+                f"{s.by_length:+.1%}",
+                str(s.too_full),
+            )
     return table

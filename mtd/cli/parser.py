@@ -51,8 +51,10 @@ def words(text: str) -> list[str]:
 
 KINDS = {each.__name__.lower(): each for each in (int, float, Path, positive, numbers, words)}
 OF_OPTIONS: dict[str, dict[str, Any]] = {
-    "...": {"action": "append", "default": []}, "+": {"nargs": "+"}, "!": {"required": True},
-}  # fmt: skip
+    "...": {"action": "append", "default": []},
+    "+": {"nargs": "+"},
+    "!": {"required": True},
+}
 
 
 def _taken(line: re.Match[str]) -> dict[str, Any]:
@@ -186,9 +188,7 @@ class Parser(argparse.ArgumentParser):
         if word.startswith("-"):
             options = [name for action in self._actions for name in action.option_strings]
             name = word.partition("=")[0]
-            self._refuse(
-                f"there is no option {name}{near(name, options)}; {self.prog} --help lists what there is"
-            )
+            self._refuse(f"there is no option {name}{near(name, options)}; {self.prog} --help lists what there is")
         self._refuse(f"{word!r} is one word too many; {self.prog} --help says what it takes")
 
     def _tasks(self) -> Any:

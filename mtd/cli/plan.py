@@ -89,9 +89,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _simulated(
-    progress: PlanProgress, every: list[Candidate], options: argparse.Namespace
-) -> tuple[Standing, str]:
+def _simulated(progress: PlanProgress, every: list[Candidate], options: argparse.Namespace) -> tuple[Standing, str]:
     """Run candidates until none of the others can win. Returns also why this ended early, if it did."""
     found = progress.before(every)
 

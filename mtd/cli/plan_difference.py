@@ -19,8 +19,10 @@ def show(say: Page, before: SavedPlan, after: SavedPlan) -> bool:
     say.say(f"→ {after.model} on {after.cluster}")
     if before.is_fitted != after.is_fitted:
         ideal = after if before.is_fitted else before
-        say.say(f"Careful: nothing is fitted for {ideal.cluster.partition(',')[0]}, so its products run at the peak. The other plan has "
-                "an efficiency that was measured. So the ratios say nothing of the devices.")  # fmt: skip
+        say.say(
+            f"Careful: nothing is fitted for {ideal.cluster.partition(',')[0]}, so its products run at the peak. The other plan has "
+            "an efficiency that was measured. So the ratios say nothing of the devices."
+        )
     say.say()
     for each in moved[:SHOWN]:
         part, seconds = each.part

@@ -52,9 +52,13 @@ def add(parser: Parser) -> None:
 def cluster(options: argparse.Namespace) -> GpuCluster:
     """The GPUs that are asked for. ValueError for any word that is wrong."""
     found = clusters.cluster(
-        options.device, options.gpus, options.net, options.slower_link, _stragglers(options.straggler),
+        options.device,
+        options.gpus,
+        options.net,
+        options.slower_link,
+        _stragglers(options.straggler),
         **({} if options.top is None else {"top": options.top}),
-    )  # fmt: skip
+    )
     found.device.peak_of("bfloat16")
     return found
 

@@ -27,15 +27,22 @@ def page(plan: FoundPlan) -> str:
     report = search.step(model, layout, cluster, layers, micro, fold, timelines=True)
     assert report.timelines is not None
     is_whole = layers * layout.all_stages >= model.layers and micro == layout.micro_batches(model)
-    drawn = "The whole step is drawn." if is_whole else (
-        f"Drawn is a step by {layout.short} with {layers} layers in each stage and {micro} micro-batches. The whole one "
-        f"has {-(-model.layers // layout.all_stages)} and {layout.micro_batches(model)}."
-    )  # fmt: skip
+    drawn = (
+        "The whole step is drawn."
+        if is_whole
+        else (
+            f"Drawn is a step by {layout.short} with {layers} layers in each stage and {micro} micro-batches. The whole one "
+            f"has {-(-model.layers // layout.all_stages)} and {layout.micro_batches(model)}."
+        )
+    )
     return drawing.page(
-        report.timelines, f"{model.name} on {cluster.gpus} × {cluster.device.name}", plan_table.first_lines(plan),
+        report.timelines,
+        f"{model.name} on {cluster.gpus} × {cluster.device.name}",
+        plan_table.first_lines(plan),
         lambda rank: (cluster.device.memory, report.ranks[rank].peak_bytes),
-        [_layouts(plan), _memory(first)], [drawn],
-    )  # fmt: skip
+        [_layouts(plan), _memory(first)],
+        [drawn],
+    )
 
 
 def _layouts(plan: FoundPlan) -> PageTable:

@@ -61,8 +61,10 @@ def first_lines(plan: FoundPlan) -> list[str]:
         *_fit(rows, cluster),
     ]
     if cluster.device.fitted == NOT_FITTED and cluster.device.top == 1:
-        found.append("No efficiency is fitted: products run at the peak, so any real device is slower. --top 0.6 lets "
-                     "them reach 60 % of it.")  # fmt: skip
+        found.append(
+            "No efficiency is fitted: products run at the peak, so any real device is slower. --top 0.6 lets "
+            "them reach 60 % of it."
+        )
     return found
 
 

@@ -143,9 +143,12 @@ def happened(scene: Scene, step: int) -> Scene:
 
 
 def play(
-    scene: Scene, fork: Fork | None = None, console: Console | None = None,
-    keys: Iterator[str] | None = None, ranks: int = 16,
-) -> Player:  # fmt: skip
+    scene: Scene,
+    fork: Fork | None = None,
+    console: Console | None = None,
+    keys: Iterator[str] | None = None,
+    ranks: int = 16,
+) -> Player:
     """Let a person step through a scene; the player as it was left."""
     console = console or Console(highlight=False)
     player = Player(scene, fork)

@@ -68,9 +68,7 @@ def configure(parser: Parser) -> None:
     parser.needs("--sizes", "--seeds")
     parser.needs("--unreliable", "--faults")
     parser.needs("--fold", "--shapes")
-    parser.excludes(
-        "--seeds", "--seed", "--hard", "--journal", "--device", "--shapes", "--fold", "--page", "--chakra"
-    )
+    parser.excludes("--seeds", "--seed", "--hard", "--journal", "--device", "--shapes", "--fold", "--page", "--chakra")
     parser.excludes("--page", "--journal")
     parser.set_defaults(run=run, epilog="mtd run train.py --ranks 4 --net sim")
 
@@ -107,12 +105,19 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
         return _explore(arguments, plan, program)
     try:
         report = sim.run(
-            program, arguments.ranks, net=arguments.net, seed=arguments.seed,
+            program,
+            arguments.ranks,
+            net=arguments.net,
+            seed=arguments.seed,
             faults=plan if plan.faults else (),
-            hardships=arguments.hard, journal=arguments.journal, limit=arguments.timeout,
-            device=arguments.device, shapes=arguments.shapes, fold=arguments.fold,
+            hardships=arguments.hard,
+            journal=arguments.journal,
+            limit=arguments.timeout,
+            device=arguments.device,
+            shapes=arguments.shapes,
+            fold=arguments.fold,
             timelines=_is_drawn(arguments),
-        )  # fmt: skip
+        )
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1
@@ -165,9 +170,8 @@ def _run_trace(arguments: argparse.Namespace) -> int:
             _device_of(arguments)
             nodes = traces.read_chakra(re.sub(r"\.\d+\.et$", "", arguments.script))
             report = traces.run_trace(
-                nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout,
-                timelines=_is_drawn(arguments),
-            )  # fmt: skip
+                nodes, net=arguments.net, seed=arguments.seed, limit=arguments.timeout, timelines=_is_drawn(arguments)
+            )
     except CannotDo:
         raise
     except Exception as error:
@@ -210,9 +214,14 @@ def address_of(text: str) -> str:
 
 def _explore(arguments: argparse.Namespace, plan: sim.Plan, program: partial[None]) -> int:
     found = sim.survey(
-        program, arguments.ranks, arguments.seeds, plan if plan.faults else sim.chaos(),
-        net=arguments.net, timeout=arguments.timeout, world_sizes=arguments.sizes,
-    )  # fmt: skip
+        program,
+        arguments.ranks,
+        arguments.seeds,
+        plan if plan.faults else sim.chaos(),
+        net=arguments.net,
+        timeout=arguments.timeout,
+        world_sizes=arguments.sizes,
+    )
     if found.failure is None:
         print(found)
         return 0
@@ -229,14 +238,10 @@ def _run_for_real(arguments: argparse.Namespace) -> int:
     given: tuple[Any, ...] = arguments.script, arguments.arguments
     if scripts.imports_torch(Path(arguments.script), set()):
         if registry.scheme_of(arguments.net) == "queue":
-            raise CannotDo(
-                "ranks of PyTorch's programs are processes: say --net tcp, or --net sim to simulate them"
-            )
+            raise CannotDo("ranks of PyTorch's programs are processes: say --net tcp, or --net sim to simulate them")
         play, given = scripts.play_torchs, (*given, free_port(), arguments.net)  # for the store of PyTorch's
     try:
-        launch(
-            play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal
-        )
+        launch(play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal)
     except Exception as error:
         print(scripts.shown(error), file=sys.stderr)
         return 1

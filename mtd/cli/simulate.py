@@ -54,14 +54,18 @@ def run(options: argparse.Namespace) -> int:
         found = estimates.compare(options.collective, options.ranks, nbytes, net, options.algorithm, gamma)
     table = page.table(
         "algorithm", "rounds", "messages", "most bytes", "time", "bound", left=["algorithm"], is_tight=True
-    )  # fmt: skip
+    )
     for one in found:
         ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
         table.add_row(
-            one.schedule.algorithm, f"{one.rounds:,}", f"{one.messages:,}", f"{one.max_sent:,}",
-            in_words(one.time), ratio,
+            one.schedule.algorithm,
+            f"{one.rounds:,}",
+            f"{one.messages:,}",
+            f"{one.max_sent:,}",
+            in_words(one.time),
+            ratio,
             style="bold" if one.schedule.steps.__module__.startswith(schedule_files.PREFIX) else "",
-        )  # fmt: skip
+        )
     console = Console(highlight=False)
     console.print(
         f"{options.collective} of {nbytes:,} bytes, {options.ranks} rank{'s' * (options.ranks != 1)}, {options.net}; no schedule "

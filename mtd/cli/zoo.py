@@ -36,9 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     text, hang = inspect.getsource(exhibit), exhibit.hang  # type: ignore[arg-type]
     if arguments.real:
         if importlib.util.find_spec("torch") is None:
-            raise CannotDo(
-                "--real takes real PyTorch, which is not here: pip install 'minitorch_dist[torch]'"
-            )
+            raise CannotDo("--real takes real PyTorch, which is not here: pip install 'minitorch_dist[torch]'")
         text, hang = zoo.real(arguments.name)
     print(text)
     print(f"──── run with {exhibit.RANKS} ranks ────\n")

@@ -111,11 +111,15 @@ def _docstring(parts: Iterable[StackModule]) -> str:
 def _whose(parts: Iterable[StackModule]) -> dict[str, dict[str, object]]:
     return {
         part.lesson.module: {
-            "number": part.lesson.number, "title": part.lesson.title, "whose": part.whose, "lines": part.lines,
-            "written": part.written, "size": part.size,
+            "number": part.lesson.number,
+            "title": part.lesson.title,
+            "whose": part.whose,
+            "lines": part.lines,
+            "written": part.written,
+            "size": part.size,
         }
         for part in parts
-    }  # fmt: skip
+    }
 
 
 def _refuse(folder: Path) -> None:
@@ -143,9 +147,12 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
         if own is not None and workspace is not None and progress is not None:
             size = progress.size_of(lesson.number)
             part = replace(
-                part, whose="yours", written=added(lesson, own, size), size=size,
+                part,
+                whose="yours",
+                written=added(lesson, own, size),
+                size=size,
                 has_passed=workspace.is_current(lesson, progress),
-            )  # fmt: skip
+            )
         parts.append(part)
     return parts
 
@@ -220,7 +227,7 @@ def _without(gone: set[str], text: str) -> list[str]:
         return lines
     tests = tests_of(tree)
     places = [_with_marks(node, lines) for node in tests]
-    places += [_lines(node) for node in tree.body if node not in tests and names_of(node) and names_of(node) <= gone]  # fmt: skip
+    places += [_lines(node) for node in tree.body if node not in tests and names_of(node) and names_of(node) <= gone]
     for first, last in sorted(places, reverse=True):
         del lines[first - 1 : last]
     return lines
@@ -259,9 +266,7 @@ def rewritten(text: str, lesson: Lesson, modules: Iterable[str]) -> str:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             wanted = used if gone else None
             said = _said(node, lesson, known, wanted)
-            changes[node.lineno] = (
-                node.end_lineno or node.lineno, [" " * node.col_offset + line for line in said]
-            )  # fmt: skip
+            changes[node.lineno] = (node.end_lineno or node.lineno, [" " * node.col_offset + line for line in said])
     for first in sorted(changes, reverse=True):
         last, instead = changes[first]
         if not instead and lines[first - 2 : first - 1] == lines[last : last + 1] == [""]:
@@ -282,9 +287,7 @@ def _parsed(text: str, lesson: Lesson) -> ast.Module:
         raise AssembleError(f"lesson {lesson.label}, {lesson.file} is not Python: {error}") from error
 
 
-def _said(
-    node: ast.Import | ast.ImportFrom, lesson: Lesson, modules: set[str], used: set[str] | None
-) -> list[str]:
+def _said(node: ast.Import | ast.ImportFrom, lesson: Lesson, modules: set[str], used: set[str] | None) -> list[str]:
     """The import's lines in the stack. `used`: other names are not imported."""
     lines = []
     for one in node.names:

@@ -261,9 +261,10 @@ def places(file: Path) -> Iterator[str]:
     for here in own if any(own) else [next(iter(inside), None) for inside in stacks]:
         if here is not None:
             values = ", ".join(
-                f"{name} = {value!r}" for name, value in list(here.f_locals.items())
+                f"{name} = {value!r}"
+                for name, value in list(here.f_locals.items())
                 if type(value) in (int, float, str, bool) and len(repr(value)) < 30
-            )  # fmt: skip
+            )
             line = text.split("\n")[here.f_lineno - 1].strip()
             place = f"{file.name}:{here.f_lineno}, in {here.f_code.co_name}"
             if place not in said:

@@ -158,7 +158,7 @@ def _exchanged(mine: LessonText, new: LessonText, states: dict[str, str]) -> str
         theirs = new.by_key.get(piece.key)
         if isinstance(piece.node, Function) and states[piece.key] != OWN:
             exchange(piece, theirs)
-        elif isinstance(piece.node, ast.ClassDef) and theirs is not None and isinstance(theirs.node, ast.ClassDef):  # fmt: skip
+        elif isinstance(piece.node, ast.ClassDef) and theirs is not None and isinstance(theirs.node, ast.ClassDef):
             known = new.methods(theirs)
             for name, method in mine.methods(piece).items():
                 if states[f"{piece.key}.{name}"] != OWN:
@@ -208,9 +208,10 @@ def _above(mine: LessonText, piece: StatementPiece) -> list[str]:
 def _into_a_file(mine: LessonText, lesson: Lesson, states: dict[str, str]) -> CarriedText:
     """The file that asks for all that is not finished, and behind it what is, with what it uses."""
     whole = {
-        piece.key: piece for piece in mine.pieces
+        piece.key: piece
+        for piece in mine.pieces
         if states.get(piece.key) != OPEN and not isinstance(piece.node, Import)
-    }  # fmt: skip
+    }
     wanted = {name for name in whole if states.get(name) == OWN}
     nodes = needed(wanted, [piece.node for piece in whole.values()])
     own = {key for key, piece in whole.items() if piece.node in nodes}

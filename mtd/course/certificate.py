@@ -187,9 +187,7 @@ def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
     lived = [line for line in judged.lines if not line.lived.skipped]
     digests = {line.weights for line in lived if line.lived.name != TORCH}
     if judged.is_met and len(digests) == 1:
-        verdict = (
-            f"The same {len(lived[0].lived.weights)} weights in {many(len(lived), 'world')}, bit for bit."
-        )
+        verdict = f"The same {len(lived[0].lived.weights)} weights in {many(len(lived), 'world')}, bit for bit."
     else:
         verdict = "These worlds differ."
     rows = "".join(map(_row, judged.lines))
@@ -197,14 +195,21 @@ def page(setting: TrainingSetup, judged: Judged, proof: StackProof | None = None
     torch = f", torch {said['torch']}" if said["torch"] else ""
     return TEMPLATE.read_text("utf-8").format(
         title=f"One script, {NUMBERS[len(judged.lines)]} world{'s' * (len(judged.lines) > 1)}",
-        verdict=escape(verdict), words=escape(words), ranks=many(setting.ranks, "rank"),
-        tone="met" if judged.is_met else "unmet", rows=rows, picture=timelines.draw([line.lived for line in judged.lines]),
-        parts=_parts(setting), script=said["script_sha256"], seed=setting.seed, seal=seal,
+        verdict=escape(verdict),
+        words=escape(words),
+        ranks=many(setting.ranks, "rank"),
+        tone="met" if judged.is_met else "unmet",
+        rows=rows,
+        picture=timelines.draw([line.lived for line in judged.lines]),
+        parts=_parts(setting),
+        script=said["script_sha256"],
+        seed=setting.seed,
+        seal=seal,
         software=escape(f"minitorch_dist {__version__}, Python {said['python']}, numpy {said['numpy']}{torch}"),
         stack=_stack(proof) if proof is not None else "",
         same=SAME if judged.is_met else "",
         machine=json.dumps(said, ensure_ascii=False).replace("<", "\\u003c"),
-    )  # fmt: skip
+    )
 
 
 def _stack(proof: StackProof) -> str:
@@ -212,12 +217,15 @@ def _stack(proof: StackProof) -> str:
     yours, ours = (", ".join(proof.lessons(whose)) or "none" for whose in ("yours", "ours"))
     rows = "".join(
         f"<tr><th scope=row>{run.wire}</th>"
-        + (f"<td class=bad>✘</td><td colspan=2>{escape(run.complaint)}</td>" if run.complaint else
-           f"<td class=good>✔</td><td><code>{run.weights}</code></td>"
-           f"<td>{'a rank was killed, and came back' if run.is_killed else ''}</td>")
+        + (
+            f"<td class=bad>✘</td><td colspan=2>{escape(run.complaint)}</td>"
+            if run.complaint
+            else f"<td class=good>✔</td><td><code>{run.weights}</code></td>"
+            f"<td>{'a rank was killed, and came back' if run.is_killed else ''}</td>"
+        )
         + "</tr>"
         for run in proof.runs
-    )  # fmt: skip
+    )
     lines = sum(part.lines for part in proof.parts)
     return (
         f'<h1>Your stack</h1><div class="verdict {"met" if proof.is_met else "unmet"}">{escape(proof.sentence)}</div>'

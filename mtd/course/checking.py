@@ -41,10 +41,7 @@ ONE = re.compile(r"(?<![\d,.])1 (rank|worker|element|stage|byte|number)s\b")
 
 
 def check(
-    answer: LessonAnswer,
-    only: Collection[str] | None = None,
-    telling: Telling | None = None,
-    token: str | None = None,
+    answer: LessonAnswer, only: Collection[str] | None = None, telling: Telling | None = None, token: str | None = None
 ) -> CheckVerdict:
     """Judge a file.
 
@@ -81,9 +78,13 @@ def check(
 
 
 def ask_all(
-    verdict: CheckVerdict, answer: LessonAnswer, only: Collection[str] | None = None, telling: Telling | None = None,
-    is_replay: bool = False, processes: bool = True,
-) -> None:  # fmt: skip
+    verdict: CheckVerdict,
+    answer: LessonAnswer,
+    only: Collection[str] | None = None,
+    telling: Telling | None = None,
+    is_replay: bool = False,
+    processes: bool = True,
+) -> None:
     """Run the lesson's check with the modules that are found now. Of a replay only what brings several lamps: that is
     what has tokens. Without `processes` lamps that start some are left out."""
     try:
@@ -226,9 +227,7 @@ def wrong_contents(check: ModuleType, lamp: str, token: str = "") -> Grid | None
     """
     fills, case = getattr(check, "FILLS", {}), parse(token) if token else None
     given = fills.get(lamp) or (fills.get(case.collective) if case else None)
-    grids: list[Callable[[], Grid | None]] = (
-        [lambda: lab.grid(*given)] if given else [lambda: contents(check)]
-    )
+    grids: list[Callable[[], Grid | None]] = [lambda: lab.grid(*given)] if given else [lambda: contents(check)]
     if given:  # the order in which messages come may be what it is about
         grids += [partial(lab.grid, *given, seed=seed) for seed in SEEDS]
     if given and case and 1 < case.size * max(case.count, 1) <= MOST_CELLS and case.count:

@@ -147,9 +147,7 @@ class Machine:
 class Cluster:
     """Some machines, and what will happen to them. `slow` says how many times as long a machine computes."""
 
-    def __init__(
-        self, size: int, trouble: list[Trouble] | None = None, slow: dict[int, float] | None = None
-    ) -> None:
+    def __init__(self, size: int, trouble: list[Trouble] | None = None, slow: dict[int, float] | None = None) -> None:
         self.clock = VirtualClock(limit=LIMIT)
         self.trouble = {(one.rank, one.action): one for one in trouble or []}
         self.slow = slow or {}
@@ -160,9 +158,7 @@ class Cluster:
     def run(self, program: Callable[[Machine], Any]) -> list[Any]:
         """Run `program` on all machines. Returns the result of each; None where it died for good."""
         with replacements.kept_out():
-            results, _ = each_rank(
-                self.clock, len(self.machines), lambda rank: self.machines[rank]._live(program)
-            )
+            results, _ = each_rank(self.clock, len(self.machines), lambda rank: self.machines[rank]._live(program))
         return results
 
     def __repr__(self) -> str:

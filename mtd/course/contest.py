@@ -22,12 +22,7 @@ from minitorch_dist.distributed.execution.planner import chunks_of
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
 from minitorch_dist.distributed.schedules import choice, domain, schedule_files
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.schedule import (
-    COLLECTIVES,
-    ROOTED,
-    Schedule,
-    ScheduleError,
-)
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, ROOTED, Schedule, ScheduleError
 from minitorch_dist.sim import nets, topology_links
 from mtd import estimates
 from mtd.course import pipelines
@@ -219,9 +214,8 @@ def _race(mine: Schedule, ranks: int, nbytes: int, net: Topology) -> list[tuple[
 def _leg(schedule: Schedule, ranks: int, nbytes: int, net: Topology) -> Leg:
     found = estimates.estimate(schedule, ranks, nbytes, net)
     return Leg(
-        found.time, found.bound, in_words(found.time), found.rounds, found.max_sent,
-        scratch(schedule, ranks, nbytes),
-    )  # fmt: skip
+        found.time, found.bound, in_words(found.time), found.rounds, found.max_sent, scratch(schedule, ranks, nbytes)
+    )
 
 
 def scratch(schedule: Schedule, size: int, count: int) -> float:

@@ -71,9 +71,7 @@ def in_the_library(
                     dist.destroy_process_group()
 
         fault = sim.crash(victim, at=at, restart=restart)
-        for rank, found in enumerate(
-            sim.run(program, size, net="sim://?latency=5us", faults=[fault]).results
-        ):
+        for rank, found in enumerate(sim.run(program, size, net="sim://?latency=5us", faults=[fault]).results):
             if not exact.same(found, wanted):
                 raise AssertionError(
                     f"rank {victim} was killed after {at} and came back after {restart}: rank {rank} ends with other "
@@ -81,9 +79,7 @@ def in_the_library(
                 )
         unlike = unlike_steps(("w1", "b1", "w2", "b2"), alone, steps, is_whole=False)
         if unlike:
-            raise AssertionError(
-                f"rank {victim} was killed after {at} and came back after {restart}: {unlike}"
-            )
+            raise AssertionError(f"rank {victim} was killed after {at} and came back after {restart}: {unlike}")
 
 
 COLUMN = 0.1  # seconds
@@ -107,8 +103,12 @@ def lanes(cluster: Cluster) -> str:
                 generation = state = event.what.split()[3][-1]
             else:
                 state = {
-                    "joins": "·", "dies": " ", "starts again": "·", "stands still": "~", "goes on": generation,
-                }.get(event.what, state)  # fmt: skip
+                    "joins": "·",
+                    "dies": " ",
+                    "starts again": "·",
+                    "stands still": "~",
+                    "goes on": generation,
+                }.get(event.what, state)
             if event.what == "dies":
                 row, at = row + "✗", at + 1
         lines.append(f"machine {machine.rank}  {(row + state)[:columns]}".rstrip())

@@ -44,10 +44,17 @@ def messages_scene(
     def draw(message: SimMessage, words: str, now: int) -> None:
         arrows.append(
             Arrow(
-                message.src.rank, message.dst.rank, message.ticket.since, now,
-                message.nbytes, words.partition(" ")[0], "", words, not message.is_void,
+                message.src.rank,
+                message.dst.rank,
+                message.ticket.since,
+                now,
+                message.nbytes,
+                words.partition(" ")[0],
+                "",
+                words,
+                not message.is_void,
             )
-        )  # fmt: skip
+        )
 
     _watched(program, size, faults, named, draw, net)
     arrows.sort(key=lambda arrow: (arrow.departed, arrow.arrived))
@@ -56,17 +63,19 @@ def messages_scene(
         note = f"… and {len(arrows) - most} more"
         del arrows[most:]
     moments = [
-        Moment(a.departed, a.source, f"{a.text}, to rank {a.to}{'' if a.is_received else ': lost'}")
-        for a in arrows
+        Moment(a.departed, a.source, f"{a.text}, to rank {a.to}{'' if a.is_received else ': lost'}") for a in arrows
     ]
     lanes = [f"rank {rank}" for rank in range(size)]
     return Scene(title, lanes, arrows=arrows, moments=moments, is_virtual=True, note=note)
 
 
 def messages_grid(
-    program: Callable[[], Any], faults: Sequence[Fault], named: Callable[[Any], str],
-    cells: Callable[[], list[list[str]]], grid: Grid,
-) -> Grid:  # fmt: skip
+    program: Callable[[], Any],
+    faults: Sequence[Fault],
+    named: Callable[[Any], str],
+    cells: Callable[[], list[list[str]]],
+    grid: Grid,
+) -> Grid:
     """Run the program and fill an empty grid: after each message, what `cells` says then. The first step is there."""
     found: list[GridStep] = []
 
@@ -87,9 +96,13 @@ def messages_grid(
 
 
 def _watched(
-    program: Callable[[], Any], size: int, faults: Sequence[Fault], named: Callable[[Any], str],
-    draw: Callable[[SimMessage, str, int], None], net: str,
-) -> None:  # fmt: skip
+    program: Callable[[], Any],
+    size: int,
+    faults: Sequence[Fault],
+    named: Callable[[Any], str],
+    draw: Callable[[SimMessage, str, int], None],
+    net: str,
+) -> None:
     """Run the program, and tell of each message when its fate is known."""
     plan = sim.Plan(tuple(faults), reliable=False)
 

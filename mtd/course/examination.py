@@ -80,9 +80,13 @@ class Examination:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "mtd.course.candidate", json.dumps(self._order, default=records.plain)],
-                stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT,
-                cwd=answer.own, env=self._environment(), start_new_session=True,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                cwd=answer.own,
+                env=self._environment(),
+                start_new_session=True,
+            )
         except OSError as error:
             self._close()
             raise LessonError(f"no process can be started for {answer.file}: {error}") from error
@@ -118,9 +122,7 @@ class Examination:
             self._process.wait(timeout)
         ended = self._process.returncode is not None
         if not ended and self._deadline.is_over():  # not even the watchman could run
-            self.stopped = (
-                "it does not come to an end, and lets nobody look where it is: one call that never returns?"
-            )
+            self.stopped = "it does not come to an end, and lets nobody look where it is: one call that never returns?"
             self._kill()
             self._process.wait()
             ended = True

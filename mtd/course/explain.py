@@ -198,7 +198,7 @@ def too_early(text: str, ours: Source) -> list[tuple[int, str]]:
         (int(mark["number"]), first, next(n for n, line in enumerate(lines[first:], first + 1) if line.strip() == END))
         for first, line in enumerate(lines, 1)
         if (mark := MARK.match(line)) and END in map(str.strip, lines[first:])
-    ]  # fmt: skip
+    ]
     for function in _functions(text).values():
         for number, first, last in blanks:
             early = [one.lineno for one in _returns(function) if first < one.lineno < last]

@@ -21,9 +21,7 @@ class FarStore(Store):
         self.store = store
         self.commands: Counter[str] = Counter()  # how often each was asked for
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         self.commands[operation] += 1
         sim.compute(f"{random.choice(WAYS)}us")
         answer = self.store.command(operation, keys, values, timeout)

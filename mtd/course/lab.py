@@ -32,9 +32,15 @@ from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
 
 learn = settings(
-    max_examples=50, derandomize=True, deadline=None, database=None, report_multiple_bugs=False,
-    print_blob=False, verbosity=Verbosity.quiet, suppress_health_check=list(HealthCheck),
-)  # fmt: skip
+    max_examples=50,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    report_multiple_bugs=False,
+    print_blob=False,
+    verbosity=Verbosity.quiet,
+    suppress_health_check=list(HealthCheck),
+)
 
 
 @dataclass(frozen=True)

@@ -69,17 +69,12 @@ class LampPage:
         lines += [f"✘ {head}" if head else "", *(f"    {line.strip()}" for line in rest)]
         lines += [f"your code printed: {line}" for line in self._printed]
         lines += [self.used]
-        return "\n".join(
-            [*filter(None, lines), *([f"{self._drawn!r}"] if self._drawn else []), self.next_step]
-        )
+        return "\n".join([*filter(None, lines), *([f"{self._drawn!r}"] if self._drawn else []), self.next_step])
 
     def _repr_html_(self) -> str:
         blank = "".join(f"<li>{escape(said)}</li>" for said in self.verdict.unwritten)
         parts = [f"Still to be written:<ul>{blank}</ul>"] if blank else []
-        lamps = [
-            f'<b style="color:{colour};white-space:nowrap">{escape(said)}</b>'
-            for said, colour in self.lamps()
-        ]
+        lamps = [f'<b style="color:{colour};white-space:nowrap">{escape(said)}</b>' for said, colour in self.lamps()]
         parts += [f"<p>{' &nbsp; '.join(lamps)}</p>"] if lamps else []
         head, *rest = self.complaint or [""]
         parts += [f'<p style="color:{SIGNS[False][1]}">✘ {escape(head)}</p>'] if head else []

@@ -77,9 +77,7 @@ class Asked:
         return self.star or STARS.get(name, 1)
 
 
-def lamp(
-    *names: str, star: int | None = None, bonus: bool = False, processes: bool = False
-) -> Callable[[F], F]:
+def lamp(*names: str, star: int | None = None, bonus: bool = False, processes: bool = False) -> Callable[[F], F]:
     """This function decides whether these lamps are on. One with `processes` is asked only when all lamps before it
     are on, and not in a notebook, whose cells are no file."""
     if not names:

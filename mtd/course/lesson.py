@@ -34,8 +34,7 @@ from mtd.course.source import Source, parse
 BRIDGE = "torch_bridge.py"
 VARIABLE = "MTD_LESSONS"  # another folder of lessons: one's own
 ROOM = Path(
-    os.environ.get(VARIABLE)
-    or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
+    os.environ.get(VARIABLE) or Path(__file__).resolve().parents[2] / "lessons"  # beside the package, installed or not
 )
 FOLDER = re.compile(r"(\d\d(?:\.5)?)_([a-z][a-z0-9_]*)")
 HINTS = ("Nudge", "Plan", "Near code")
@@ -277,6 +276,11 @@ def read_mutant(lesson: Lesson, path: Path) -> Mutant:
     else:
         text = completed(text, lesson.source, lesson.exports)
     return Mutant(
-        path.stem, title, "\n".join(story).strip(),
-        tuple(said["Caught by"]), tuple(said["Passes"]), tuple(said["Seen"]), text,
-    )  # fmt: skip
+        path.stem,
+        title,
+        "\n".join(story).strip(),
+        tuple(said["Caught by"]),
+        tuple(said["Passes"]),
+        tuple(said["Seen"]),
+        text,
+    )

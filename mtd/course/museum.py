@@ -95,9 +95,16 @@ def exhibit(name: str) -> MuseumBug:
 
 def _of_a_lesson(lesson: Lesson, mutant: Mutant) -> MuseumBug:
     return MuseumBug(
-        f"{lesson.label}", mutant.name, mutant.title, mutant.story, mutant.seen, mutant.caught_by,
-        _bare(mutant.text), _bare(lesson.source.solution(marks=True)), lesson,
-    )  # fmt: skip
+        f"{lesson.label}",
+        mutant.name,
+        mutant.title,
+        mutant.story,
+        mutant.seen,
+        mutant.caught_by,
+        _bare(mutant.text),
+        _bare(lesson.source.solution(marks=True)),
+        lesson,
+    )
 
 
 def _bare(text: str) -> str:
@@ -123,9 +130,7 @@ def _changed(right: str, wrong: str) -> set[int]:
     """Lines of `wrong` that are not in `right`; where one is missing, those beside the gap. Where a whole part is another, gaps
     tell nothing."""
     before, after = _code(right), _code(wrong)
-    matcher = difflib.SequenceMatcher(
-        None, [line for _, line in before], [line for _, line in after], autojunk=False
-    )
+    matcher = difflib.SequenceMatcher(None, [line for _, line in before], [line for _, line in after], autojunk=False)
     found, gaps = set[int](), set[int]()
     for kind, _, _, first, last in matcher.get_opcodes():
         if kind == "delete":

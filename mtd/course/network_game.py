@@ -108,10 +108,16 @@ def _level(name: str, module: Any) -> Level:
     source = inspect.getsource(module)
     paragraphs = [" ".join(lines.split()) for lines in story.strip().split("\n\n")]
     return Level(
-        name, title.rstrip("."), "\n\n".join(paragraphs), module.RANKS, may, module.run,
-        getattr(module, "always", lambda seen: None), getattr(module, "at_the_end", lambda results: None),
+        name,
+        title.rstrip("."),
+        "\n\n".join(paragraphs),
+        module.RANKS,
+        may,
+        module.run,
+        getattr(module, "always", lambda seen: None),
+        getattr(module, "at_the_end", lambda results: None),
         source.split('"""', 2)[2].strip("\n"),
-    )  # fmt: skip
+    )
 
 
 # --------------------------------------------------------------------------------------- a run
@@ -229,9 +235,7 @@ def play(level: Level, moves: Sequence[str]) -> GameState:
         raise
     except sim.Deadlock as error:
         if state.held:
-            raise Impossible(
-                "nobody's time is limited: nothing happens until you deliver something"
-            ) from error
+            raise Impossible("nobody's time is limited: nothing happens until you deliver something") from error
         state.broken = state.broken or "nobody can go on, and nothing is in flight"
         return state
     except Exception as error:

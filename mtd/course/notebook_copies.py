@@ -34,9 +34,7 @@ def to_work_on(workspace: Workspace, lesson: Lesson) -> Path:
             cell["source"] = f"{notebooks.MAGIC} {number}\n{found}".splitlines(keepends=True)
             cell["outputs"], cell["execution_count"] = [], None
     _write(path, book, is_ours)
-    file.agree(
-        {number: "".join(cell["source"]).partition("\n")[2] for number, cell in _answers(book).items()}
-    )
+    file.agree({number: "".join(cell["source"]).partition("\n")[2] for number, cell in _answers(book).items()})
     return path
 
 
@@ -54,8 +52,7 @@ def _new(file: AnswerFile, lesson: Lesson) -> dict[str, Any]:
     answers = [*_answers(book).values()]
     at = book["cells"].index(answers[0])
     given = [
-        notebooks.as_json(cell, f"answer-{place}")
-        for place, cell in enumerate(notebooks.answer_cells(file.given()), 1)
+        notebooks.as_json(cell, f"answer-{place}") for place, cell in enumerate(notebooks.answer_cells(file.given()), 1)
     ]
     rest = [cell for cell in book["cells"] if cell not in answers]
     book["cells"] = [*rest[:at], *given, *rest[at:]]
@@ -75,9 +72,7 @@ def _stored(
 def _answers(book: dict[str, Any]) -> dict[int, dict[str, Any]]:
     """The cells that are pieces of the file, by number."""
     found = (
-        (NUMBER.match("".join(cell["source"]) + "\n"), cell)
-        for cell in book["cells"]
-        if cell["cell_type"] == "code"
+        (NUMBER.match("".join(cell["source"]) + "\n"), cell) for cell in book["cells"] if cell["cell_type"] == "code"
     )
     return {int(match[1]): cell for match, cell in found if match}
 

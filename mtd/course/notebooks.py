@@ -32,9 +32,7 @@ the same file."""
 OURS: Final = """\
 The functions below are our solution, and a `BLANK` is what a learner writes. `mtd notebook {number}` opens the notebook in which you
 write it yourself; `mtd check {number}` judges it in the terminal."""
-UNTIL: Final = (
-    "Until you run these cells, they show what our solution makes. They need all that the blanks ask for."
-)
+UNTIL: Final = "Until you run these cells, they show what our solution makes. They need all that the blanks ask for."
 
 
 @dataclass(frozen=True)
@@ -76,14 +74,13 @@ def solution_of(lesson: Lesson, answers: Mapping[str, float]) -> str:
 def answer_cells(found: Sequence[str]) -> list[NotebookCell]:
     """The pieces of a learner's file, without its docstring and what runs as a script."""
     return [
-        NotebookCell(f"{MAGIC} {number}\n" + piece.strip("\n"), True)
-        for number, piece in enumerate(found[1:-1], 1)
+        NotebookCell(f"{MAGIC} {number}\n" + piece.strip("\n"), True) for number, piece in enumerate(found[1:-1], 1)
     ]
 
 
 def _cells(
     lesson: Lesson, answers: Mapping[str, float], how: str, written: list[NotebookCell], check: str, until: str
-) -> list[NotebookCell]:  # fmt: skip
+) -> list[NotebookCell]:
     number = lesson.number
     how = how.replace("\n", " ").format(number=number, file=f"{lesson.folder.name}/{lesson.file}")
     return [
@@ -186,10 +183,4 @@ def book(name: str, cells: list[NotebookCell]) -> str:
 def as_json(cell: NotebookCell, name: str) -> dict[str, Any]:
     kind = "code" if cell.is_code else "markdown"
     more: dict[str, Any] = {"execution_count": None, "outputs": []} if cell.is_code else {}
-    return {
-        "cell_type": kind,
-        "id": name,
-        "metadata": {},
-        "source": cell.text.splitlines(keepends=True),
-        **more,
-    }
+    return {"cell_type": kind, "id": name, "metadata": {}, "source": cell.text.splitlines(keepends=True), **more}

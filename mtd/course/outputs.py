@@ -89,13 +89,9 @@ def _run(cells: Sequence[Cell]) -> list[Cell]:
     book = v4.new_notebook(cells=[v4.new_code_cell(_source(cell)) for cell in cells])
     with keeper.temporary_folder("mtd-") as folder:
         how = {"metadata": {"path": folder}}
-        client = nbclient.NotebookClient(
-            book, timeout=LIMIT, record_timing=False, coalesce_streams=True, resources=how
-        )
+        client = nbclient.NotebookClient(book, timeout=LIMIT, record_timing=False, coalesce_streams=True, resources=how)
         # `client.execute` would leave an event loop open, with its sockets
-        asyncio.run(
-            client.async_execute(env={**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONHASHSEED": "0"})
-        )
+        asyncio.run(client.async_execute(env={**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONHASHSEED": "0"}))
     return [_plain(cell, Path(folder)) for cell in book.cells]
 
 

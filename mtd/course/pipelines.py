@@ -195,9 +195,7 @@ def _judge(results: Any, ranks: int, count: int) -> None:
         wrong = [k for k, c in enumerate(each) if abs(c - 1) > 1e-6]
         if wrong:
             said = ", ".join(f"micro-batch {k} {round(each[k], 3) + 0.0:g} times" for k in wrong)
-            raise AssertionError(
-                f"{where} the gradient of {name} has {said}, where each should be in it once"
-            )
+            raise AssertionError(f"{where} the gradient of {name} has {said}, where each should be in it once")
     for name, wanted in golden().items():
         for number, (found, one) in enumerate(zip(weights[name], wanted, strict=True), 1):
             if not exact.same([found], [one]):

@@ -37,9 +37,14 @@ SHOWN = 300  # characters of an example
 Program = Callable[..., Any]
 
 _generating = settings(
-    max_examples=EXAMPLES, deadline=None, database=None, report_multiple_bugs=False,
-    print_blob=False, suppress_health_check=list(HealthCheck), phases=(Phase.explicit, Phase.generate),
-)  # fmt: skip
+    max_examples=EXAMPLES,
+    deadline=None,
+    database=None,
+    report_multiple_bugs=False,
+    print_blob=False,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.generate),
+)
 _shrinking = settings(_generating, phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 
@@ -88,9 +93,7 @@ def rejects(test: Program, wrong: Sequence[Program], examples: int = EXAMPLES) -
         )
 
 
-def survivors(
-    test: Program, wrong: Sequence[Program], examples: int = EXAMPLES
-) -> tuple[list[str], list[str]]:
+def survivors(test: Program, wrong: Sequence[Program], examples: int = EXAMPLES) -> tuple[list[str], list[str]]:
     """In words: the programs that `test` lets pass, and those on which it crashes."""
     _demand_a_test(test)
     alive: list[str] = []
@@ -105,7 +108,7 @@ def survivors(
     return alive, crashed
 
 
-def versions(lesson: Lesson, names: Sequence[str], made: Callable[[dict[str, Any]], Program]) -> list[Program]:  # fmt: skip
+def versions(lesson: Lesson, names: Sequence[str], made: Callable[[dict[str, Any]], Program]) -> list[Program]:
     """Mutants of a lesson as programs; `made` takes one out of the names that a mutant's file defines."""
     by_name = {mutant.name: mutant for mutant in lesson.mutants}
     return [named(made(defined(by_name[name].text, name)), name, by_name[name].title) for name in names]

@@ -57,9 +57,7 @@ class RealTraining:
     @property
     def table(self) -> list[str]:
         gloo, own = self.outcome.gloo, self.outcome.own or [float("nan")] * len(self.outcome.gloo)
-        rows = [
-            f"{step:>4}  {a:<18.14f}  {b:<18.14f}" for step, (a, b) in enumerate(zip(gloo, own, strict=True))
-        ]
+        rows = [f"{step:>4}  {a:<18.14f}  {b:<18.14f}" for step, (a, b) in enumerate(zip(gloo, own, strict=True))]
         return [f"{'step':>4}  {'loss over gloo':<18}  with {self.part.functions[0]}", *rows]
 
     @property

@@ -54,9 +54,7 @@ class RealOutcome:
     def differs_at(self) -> int | None:
         """The first step with another loss than gloo's, beyond the order of additions."""
         pairs = zip(self.gloo, self.own, strict=True)
-        return next(
-            (step for step, (one, other) in enumerate(pairs) if abs(one - other) > 1e-9 * abs(one)), None
-        )
+        return next((step for step, (one, other) in enumerate(pairs) if abs(one - other) > 1e-9 * abs(one)), None)
 
 
 # ------------------------------------------------------------------------------- one rank's program
@@ -162,9 +160,7 @@ def _over(backend: str, training: str) -> tuple[list[float], str]:
 
 def _answer(pipe: Any) -> tuple[list[float], str]:
     try:
-        answer: tuple[list[float], str] = (
-            pipe.recv() if pipe.poll(LIMIT) else ([], f"no end after {LIMIT:.0f} s")
-        )
+        answer: tuple[list[float], str] = pipe.recv() if pipe.poll(LIMIT) else ([], f"no end after {LIMIT:.0f} s")
     except EOFError:
         return [], "a rank ended without a word"
     return answer
@@ -185,9 +181,7 @@ def _live(rank: int, port: int, backend: str, training: str, pipe: Any) -> None:
 
 def _in_words(error: BaseException) -> str:
     """The error, and the last of the learner's lines on its way."""
-    lines = [
-        f"{Path(entry.filename).name}:{entry.lineno}" for entry in traceback.extract_tb(error.__traceback__)
-    ]
+    lines = [f"{Path(entry.filename).name}:{entry.lineno}" for entry in traceback.extract_tb(error.__traceback__)]
     own = [line for line in lines if line.partition(".py")[0] in _modules()]
     return f"{type(error).__name__}{f', at {own[-1]}' if own else ''}: {error}"
 

@@ -29,9 +29,7 @@ def single_faults(
     with keeper.temporary_folder("mtd-") as folder:
         run = sim.run(program, size, journal=Path(folder) / "calm.mtd").journal
     ways = Counter(
-        (message.send.rank, message.send.peer)
-        for message in run.messages
-        if message.send.rank != message.send.peer
+        (message.send.rank, message.send.peer) for message in run.messages if message.send.rank != message.send.peer
     )
     return [
         Strike(kind, span=instant(late) if kind == "reorder" else 0, src=src, dst=dst, number=number)
@@ -43,11 +41,7 @@ def single_faults(
 
 def in_words(fault: Strike) -> str:
     """Which message was lost, doubled or late."""
-    what = {
-        "drop": "is lost",
-        "duplicate": "comes twice",
-        "reorder": f"comes {quantities.in_words(fault.span)} late",
-    }
+    what = {"drop": "is lost", "duplicate": "comes twice", "reorder": f"comes {quantities.in_words(fault.span)} late"}
     number = 0 if fault.number is None else fault.number
     which = FIRST[number] if number < len(FIRST) else f"{number + 1}th"
     said = what.get(fault.kind, f"meets {fault.kind}")

@@ -26,11 +26,7 @@ GAP: Final = "gap"
 FUNCTION: Final = "function"
 FILE: Final = "file"
 SIZES: Final = (GAP, FUNCTION, FILE)
-WORDS: Final = {
-    GAP: "a few lines are blank",
-    FUNCTION: "whole functions are blank",
-    FILE: "the whole file is blank",
-}
+WORDS: Final = {GAP: "a few lines are blank", FUNCTION: "whole functions are blank", FILE: "the whole file is blank"}
 COUNT = re.compile(r" \((?:about )?\d+ lines?\)$")  # at the end of a task
 WIDTH = 96  # of a comment that sums up
 
@@ -39,8 +35,12 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @lru_cache(maxsize=256)
 def sized(
-    source: Source, size: str, whole: tuple[str, ...] = (), exports: tuple[str, ...] = (), carried: frozenset[str] = frozenset()
-) -> Source:  # fmt: skip
+    source: Source,
+    size: str,
+    whole: tuple[str, ...] = (),
+    exports: tuple[str, ...] = (),
+    carried: frozenset[str] = frozenset(),
+) -> Source:
     """The source with blanks of this size.
 
     `whole` names functions without a gap that are blank in the size function, as `all_reduce` or `Office.join`.
@@ -135,9 +135,7 @@ def _of_functions(source: Source, whole: tuple[str, ...]) -> Source:
     return Source((*parts, *lines[at:]))
 
 
-def _whole_body(
-    name: str, function: Function, body: tuple[str, ...], inside: list[tuple[int, int, Blank]]
-) -> Blank:
+def _whole_body(name: str, function: Function, body: tuple[str, ...], inside: list[tuple[int, int, Blank]]) -> Blank:
     """The blank for a whole body; `inside` are the gaps in it."""
     indent = " " * (function.col_offset + 4)
     gaps = [blank for _, _, blank in inside if not blank.instead]
@@ -328,9 +326,10 @@ def asked_for(source: Source, exports: Sequence[str]) -> dict[str, str]:
     tree = ast.parse(text)
     return {
         name: _kind(node)
-        for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)
+        for node in tree.body
+        if not isinstance(node, ast.Import | ast.ImportFrom)
         for name in sorted(names_of(node) & {*exports})
-    }  # fmt: skip
+    }
 
 
 def absent(text: str, source: Source, exports: Sequence[str]) -> list[str]:
@@ -375,9 +374,11 @@ def members_of(source: Source) -> dict[tuple[str, str], str]:
     """By class and name: `a method take(number, letter)` and the first line of its docstring."""
     return {
         (one.name, method.name): f"a method {signature(method, is_method=True)}{_first_line(method)}"
-        for one in ast.parse(source.solution()).body if isinstance(one, ast.ClassDef)
-        for method in one.body if isinstance(method, Function)
-    }  # fmt: skip
+        for one in ast.parse(source.solution()).body
+        if isinstance(one, ast.ClassDef)
+        for method in one.body
+        if isinstance(method, Function)
+    }
 
 
 def _kind(node: ast.stmt) -> str:
@@ -446,8 +447,10 @@ def _attributes(init: Function, text: str) -> list[str]:
         targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
         if any(
             isinstance(target, ast.Attribute) and target.attr and ast.unparse(target).startswith("self.")
-            for each in targets if each is not None for target in ast.walk(each)
-        ):  # fmt: skip
+            for each in targets
+            if each is not None
+            for target in ast.walk(each)
+        ):
             found += textwrap.dedent("\n".join(text.split("\n")[one.lineno - 1 : one.end_lineno])).split("\n")
     return found
 

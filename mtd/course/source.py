@@ -110,9 +110,7 @@ class Source:
 def folded(line: str, margin: str) -> list[str]:
     """The line in as many lines as it takes; all but the first begin with this margin. `(about 7 lines)` stays whole."""
     whole = COUNT.sub(lambda found: found[0].replace(" ", NO_BREAK), line)
-    lines = textwrap.wrap(
-        whole, WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
-    )
+    lines = textwrap.wrap(whole, WIDTH, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False)
     return [one.replace(NO_BREAK, " ") for one in lines]
 
 
@@ -170,9 +168,7 @@ DELETE = "Your code is there, and so is this line, which begins with raise: dele
 
 def unwritten(text: str, lesson: float) -> list[str]:
     """The blanks of a learner's file that are still blank, in words."""
-    return [
-        f"{said}. {DELETE}" if has_code_beside(text, line) else said for line, said in missing(text, lesson)
-    ]
+    return [f"{said}. {DELETE}" if has_code_beside(text, line) else said for line, said in missing(text, lesson)]
 
 
 def missing(text: str, lesson: float) -> list[tuple[int, str]]:
@@ -241,9 +237,11 @@ def around(text: str, line: int) -> str:
     except (SyntaxError, ValueError):
         return ""
     inside = [
-        node for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.lineno <= line <= (node.end_lineno or 0)
-    ]  # fmt: skip
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and node.lineno <= line <= (node.end_lineno or 0)
+    ]
     if not inside:
         return ""
     *outer, inner = sorted(inside, key=lambda node: node.lineno)

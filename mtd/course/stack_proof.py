@@ -99,13 +99,17 @@ class StackProof:
                 {"wire": run.wire, "weights": run.weights, "killed": run.is_killed, "complaint": run.complaint}
                 for run in self.runs
             ],
-        }  # fmt: skip
+        }
 
 
 def prove(
-    folder: Path, workspace: Workspace | None, ranks: int, wires: Sequence[str] = WIRES, room: Path = ROOM,
+    folder: Path,
+    workspace: Workspace | None,
+    ranks: int,
+    wires: Sequence[str] = WIRES,
+    room: Path = ROOM,
     telling: Callable[[str], None] | None = None,
-) -> StackProof:  # fmt: skip
+) -> StackProof:
     """Assemble the stack in a folder, and train it over these wires. AssembleError if it cannot be assembled."""
     made = assemble(folder / "mystack", workspace, room)
     if telling is not None:
@@ -157,9 +161,13 @@ def _run(folder: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str]
     """`python -m mystack …`; None if it does not end."""
     try:
         return subprocess.run(
-            [sys.executable, "-P", "-m", "mystack", *words], cwd=folder, capture_output=True, text=True,
-            timeout=LIMIT, env={**os.environ, "PYTHONPATH": str(folder)},
-        )  # fmt: skip
+            [sys.executable, "-P", "-m", "mystack", *words],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+        )
     except subprocess.TimeoutExpired:
         return None
 

@@ -46,9 +46,7 @@ def _band(lived: Lived, top: int) -> list[str]:
         y = top + (lane + 0.5) * PITCH
         parts.append(f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
         if not lived.skipped:
-            parts.append(
-                f'<text class="soft" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">rank {lane}</text>'
-            )
+            parts.append(f'<text class="soft" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">rank {lane}</text>')
     parts += _steps(lived, top) if scene is None else _what_happened(scene, top, ranks)
     return parts
 

@@ -91,9 +91,7 @@ class GradientRun(TrainingRun):
 
     def model(self, rank: int, weight: Any, unused: int | None = None) -> Any:
         own, look = self.own(rank), partial(self.look, rank)
-        layers = [
-            LabelledLayer(weight, own[self.others + at], look, at != unused) for at in range(self.layers)
-        ]
+        layers = [LabelledLayer(weight, own[self.others + at], look, at != unused) for at in range(self.layers)]
         return nn.Sequential(*layers)
 
     def show(self, rank: int, model: Any, held: list[Holding], others: Callable[[], list[float]]) -> None:
@@ -120,10 +118,7 @@ ABOUT = "3 ranks: whose numbers are in each gradient, averaged (a is rank 0)"
 
 
 def gradients(
-    wrap: Callable[[Any], Any],
-    step: Callable[[Any, Any], None] = one_backward,
-    layers: int = 4,
-    pieces: int = 1,
+    wrap: Callable[[Any], Any], step: Callable[[Any, Any], None] = one_backward, layers: int = 4, pieces: int = 1
 ) -> Grid:
     """One `step(model, x)` of a wrapped model, with so many `pieces` of a batch. Rank 1 does not use the last layer."""
     run = GradientRun(layers, 3, pieces=pieces)
@@ -202,9 +197,7 @@ def halves(zero: Callable[..., Any], size: int = 3) -> Grid:
         optimizer.step()
         run.look(rank)
 
-    title = (
-        f"{size} ranks: whose gradients are in the parts of a weight (w), and in its gradient (g), averaged"
-    )
+    title = f"{size} ranks: whose gradients are in the parts of a weight (w), and in its gradient (g), averaged"
     return run.play(title, [*(f"w{part}" for part in range(size)), "g"], program)
 
 
@@ -212,9 +205,7 @@ def shards(wrap: Callable[[Any], Any], units: int = 2, size: int = 3, steps: int
     """So many steps of units that are wrapped alone: whose shards a rank has of each, and the gradient of its own shard."""
     labels = AverageLabels(size, 2 * units)
     averages = [everyone(size, units + unit) for unit in range(units)]
-    run = TrainingRun(
-        labels, [[*(((rank, unit),) for unit in range(units)), *averages] for rank in range(size)]
-    )
+    run = TrainingRun(labels, [[*(((rank, unit),) for unit in range(units)), *averages] for rank in range(size)])
 
     def program() -> None:
         rank = dist.get_rank()
@@ -227,9 +218,7 @@ def shards(wrap: Callable[[Any], Any], units: int = 2, size: int = 3, steps: int
         def window() -> list[Any]:
             grads = [one.parts[0].shard.grad for one in wrapped]
             held = [(unit, held_of(one, labels)) for unit, one in enumerate(wrapped)]
-            return held + [
-                (units + unit, 0.0 if grad is None else grad[0].item()) for unit, grad in enumerate(grads)
-            ]
+            return held + [(units + unit, 0.0 if grad is None else grad[0].item()) for unit, grad in enumerate(grads)]
 
         run.begin(rank, [((rank, unit),) for unit in range(units)] + [()] * units)
         run.windows[rank] = window
@@ -254,9 +243,7 @@ def microbatches(stage: Any, make: orders.Make, ranks: int = 3, count: int = 3) 
     """One step of equal stages: which micro-batches each holds until their backward, and which are in its gradient."""
     labels = SumLabels(count, 1)
     run = TrainingRun(
-        labels,
-        [[None, everyone(count, 0)] for _ in range(ranks)],
-        rows=[f"stage {rank}" for rank in range(ranks)],
+        labels, [[None, everyone(count, 0)] for _ in range(ranks)], rows=[f"stage {rank}" for rank in range(ranks)]
     )
 
     def program() -> None:

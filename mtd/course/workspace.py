@@ -221,9 +221,10 @@ class Workspace:
                 found.add(number)
                 wanted += by_number[number].requires
         return [
-            by_number[number] for number in sorted(found & progress.passed.keys() - progress.reference)
+            by_number[number]
+            for number in sorted(found & progress.passed.keys() - progress.reference)
             if not self.is_current(by_number[number], progress)
-        ]  # fmt: skip
+        ]
 
     def following(self, lesson: Lesson) -> Lesson | None:
         """The next lesson in the learner's track."""
@@ -255,9 +256,7 @@ def find(start: Path | None = None, room: Path = ROOM) -> Workspace:
     if last is not None and is_one(last):
         return Workspace(last, room)
     gone = f" (the last one used, {last}, is no more)" if last is not None else ""
-    raise WorkspaceError(
-        f"there is no course in {here} or above it{gone}. Make a folder for it with: mtd init course"
-    )
+    raise WorkspaceError(f"there is no course in {here} or above it{gone}. Make a folder for it with: mtd init course")
 
 
 def found_or_none() -> Workspace | None:
@@ -277,9 +276,7 @@ def around(here: Path, room: Path = ROOM) -> Workspace | None:
 
 
 def is_one(folder: Path) -> bool:
-    return (folder / progresses.FILE).is_file() and any(
-        FOLDER.fullmatch(path.name) for path in folder.iterdir()
-    )
+    return (folder / progresses.FILE).is_file() and any(FOLDER.fullmatch(path.name) for path in folder.iterdir())
 
 
 def state_file() -> Path:
@@ -329,9 +326,7 @@ def make(folder: Path, room: Path = ROOM, *, size: str | None = None) -> tuple[W
             if not (folder / "README.md").exists():
                 whole_files.write(folder / "README.md", README)
             places = [one.folder.name for one in workspace.lessons()]  # where editors look for modules
-            whole_files.write(
-                folder / "pyrightconfig.json", json.dumps({"extraPaths": places}, indent=1) + "\n"
-            )
+            whole_files.write(folder / "pyrightconfig.json", json.dumps({"extraPaths": places}, indent=1) + "\n")
         remember(folder)
     return workspace, made
 

@@ -45,8 +45,14 @@ from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 
 ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES = (
-    "alone", "simulator", "tcp", "file", "mqtt", "faults", "torch",
-)  # fmt: skip
+    "alone",
+    "simulator",
+    "tcp",
+    "file",
+    "mqtt",
+    "faults",
+    "torch",
+)
 JOURNALS = (SIMULATOR, TCP, FILE, MQTT)  # the same program over four wires
 NET = "sim://?latency=5us&rate=10Gb/s"
 PRICES = Links(5 * 10**6, 800, 100)  # of a message, of a byte, of adding one; picoseconds
@@ -148,9 +154,13 @@ def simulated(setting: TrainingSetup) -> Lived:
         return under_a_cap(setting, path)
     with redirect_stdout(StringIO()):
         results = launch(
-            play, setting.ranks, NET, (str(setting.script), setting.arguments), journal=path,
+            play,
+            setting.ranks,
+            NET,
+            (str(setting.script), setting.arguments),
+            journal=path,
             clock=VirtualClock(setting.seed),
-        )  # fmt: skip
+        )
     return _lived(SIMULATOR, setting, results, path)
 
 
@@ -166,9 +176,7 @@ def under_a_cap(setting: TrainingSetup, path: Path) -> Lived:
             alone = "one rank alone runs out of memory"
     lived = _lived(SIMULATOR, setting, report.results, path)
     peaks = [rank.peak_bytes or 0 for rank in report.ranks]
-    lived.story = [
-        f"each accelerator has {cap:,} bytes; the ranks hold {min(peaks):,} to {max(peaks):,}, and {alone}"
-    ]
+    lived.story = [f"each accelerator has {cap:,} bytes; the ranks hold {min(peaks):,} to {max(peaks):,}, and {alone}"]
     return lived
 
 
@@ -176,9 +184,7 @@ def over(wire: str) -> Callable[[TrainingSetup], Lived]:
     def run(setting: TrainingSetup) -> Lived:
         path = setting.folder / f"{wire}.mtd"
         address = f"file://{setting.folder}/wire" if wire == FILE else f"{wire}://"
-        results = launch(
-            quietly, setting.ranks, address, (str(setting.script), setting.arguments), journal=path
-        )
+        results = launch(quietly, setting.ranks, address, (str(setting.script), setting.arguments), journal=path)
         return _lived(wire, setting, results, path)
 
     return run
@@ -226,9 +232,8 @@ def under_faults(setting: TrainingSetup) -> Lived:
         faults = faults_of(setting, undying.time)
         net = replace(Network.parse(NET), detection=DETECTION)
         report = sim.run(
-            program, setting.ranks, net=net, seed=setting.seed, faults=faults, journal=path,
-            memory=setting.memory,
-        )  # fmt: skip
+            program, setting.ranks, net=net, seed=setting.seed, faults=faults, journal=path, memory=setting.memory
+        )
     lived = _lived(FAULTS, setting, report.results, path)
     lived.story = [*told(faults), *story]
     return lived
@@ -256,9 +261,13 @@ def under_torch(setting: TrainingSetup) -> Lived:
     processes = []
     for rank in range(setting.ranks):
         own = {
-            "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": setting.ranks, "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
-        }  # fmt: skip
+            "RANK": rank,
+            "LOCAL_RANK": rank,
+            "WORLD_SIZE": setting.ranks,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "OMP_NUM_THREADS": 1,
+        }
         words = [sys.executable, "-c", UNDER_TORCH, str(changed), *setting.arguments]
         variables = {**os.environ, **{name: str(value) for name, value in own.items()}}
         processes.append(

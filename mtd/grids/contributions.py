@@ -95,7 +95,7 @@ class WatchedRun(FillHistory):
 
     def __init__(
         self, labels: SumLabels, due: Sequence[Sequence[Holding | None]], places: bool = False, rows: Sequence[str] = ()
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(due, isinstance(labels, WinnerLabels), rows)
         self.labels, self.places = labels, places
         self.windows: dict[int, Window] = {}  # by rank: how its cells are read
@@ -187,9 +187,12 @@ class FillCase:
     def at_first(self, rank: int, cell: int) -> Holding:
         """The contents of a cell before anything happens."""
         is_elsewhere = {
-            "all_gather": True, "all_to_all": True,  # the cells are those of the output
-            "broadcast": rank != self.root, "scatter": rank != self.root, "gather": cell // self.count != rank,
-        }  # fmt: skip
+            "all_gather": True,
+            "all_to_all": True,  # the cells are those of the output
+            "broadcast": rank != self.root,
+            "scatter": rank != self.root,
+            "gather": cell // self.count != rank,
+        }
         return () if is_elsewhere.get(self.collective) else ((rank, cell),)
 
     def tensors(self, labels: SumLabels, rank: int) -> list[Any]:
@@ -220,7 +223,7 @@ class FillCase:
 
 def filled(
     function: Callable[..., Any], collective: str = "all_reduce", size: int = 3, count: int | None = None, **how: Any
-) -> Grid:  # fmt: skip
+) -> Grid:
     """Run `function` on `size` ranks, and show whose contributions they hold. `how` is more of a FillCase."""
     count = (size + 1 if collective in IN_PLACE else 1) if count is None else count
     case, grids = FillCase(collective, size, count, **how), []

@@ -72,9 +72,16 @@ class FillHistory:
             self.changes.append(CellChange(at, rank, cell, before, after, by))
 
     def grid(
-        self, title: str, *, is_over: bool = True, names_elements: bool = False, heads: Sequence[str] = (),
-        named: Callable[[int], str] | None = None, of: str = "element", notes: Sequence[str] = (),
-    ) -> Grid:  # fmt: skip
+        self,
+        title: str,
+        *,
+        is_over: bool = True,
+        names_elements: bool = False,
+        heads: Sequence[str] = (),
+        named: Callable[[int], str] | None = None,
+        of: str = "element",
+        notes: Sequence[str] = (),
+    ) -> Grid:
         """All that happened. Without `heads`, neighbours that always hold the same are one column. With `named` a step is
         called by its time, and what changes nothing is none."""
         arrivals = [] if named else [at for at, _ in self.arrivals]
@@ -84,10 +91,7 @@ class FillHistory:
         said, steps, held = _FillWords(self, names_elements, heads), [], [[*row] for row in self.first]
 
         def written(rows: Sequence[Sequence[Holding | None]]) -> list[list[str]]:
-            return [
-                [said.cell(row, part[0], line[part[0]] or ()) for part in columns]
-                for row, line in enumerate(rows)
-            ]
+            return [[said.cell(row, part[0], line[part[0]] or ()) for part in columns] for row, line in enumerate(rows)]
 
         for number, at in enumerate(times):
             for change in self.changes:
@@ -182,10 +186,11 @@ class _FillWords:
         """`ac`; with the element of each that is not the one due here."""
         names = self.names_elements
         return "".join(
-            SIGNS[rank].format(element) if rank in SIGNS
+            SIGNS[rank].format(element)
+            if rank in SIGNS
             else letter(rank) + (f"{element}".translate(SMALL) if names or element != near else "")
             for rank, element in held
-        )  # fmt: skip
+        )
 
     def cell(self, rank: int, cell: int, held: Holding) -> str:
         return self.holding(held, self.history.near(rank, cell))
@@ -221,7 +226,9 @@ class _FillWords:
         has, why = self.holding(change.after, near) or "nothing", _why(self, rank, cell, change, due)
         came = "No message brought it: the rank wrote it itself."
         if change.by is not None:
-            came = f"It came with {self.message(change.by).text} from rank {change.by.source}, sent at {change.by.where}."
+            came = (
+                f"It came with {self.message(change.by).text} from rank {change.by.source}, sent at {change.by.where}."
+            )
         return f"{where}: {has} from {step} on, and {whole} is expected, because {why}. {came}"
 
 

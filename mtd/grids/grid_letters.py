@@ -42,10 +42,7 @@ class _Block:
     def __init__(self, grid: GridCells, step: int) -> None:
         self.grid, self.step = grid, step
         self.texts = [
-            [
-                grid.written(cell, row, column) + WRONG * grid.mark(step, row, column)
-                for column, cell in enumerate(line)
-            ]
+            [grid.written(cell, row, column) + WRONG * grid.mark(step, row, column) for column, cell in enumerate(line)]
             for row, line in enumerate(grid.steps[step].cells)
         ]
         self.wide = [max(map(cell_len, column)) for column in zip(grid.columns, *self.texts, strict=True)]

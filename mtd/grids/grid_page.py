@@ -24,9 +24,7 @@ def part(grid: GridCells) -> str:
     first = grid.fault.step if grid.fault else 0
     steps = "".join("".join(_step(grid, number)) for number in range(len(grid.steps)))
     kinds = ["bad" if grid.fault else "note", *["note"] * len(grid.notes)]
-    words = "".join(
-        f'<p class="{kind}">{escape(text)}</p>' for kind, text in zip(kinds, grid.words(), strict=False)
-    )
+    words = "".join(f'<p class="{kind}">{escape(text)}</p>' for kind, text in zip(kinds, grid.words(), strict=False))
     name = f"mtd-grid-{next(_numbers)}"
     return (
         f'<div class="mtd-grid" id="{name}" data-first="{first}" tabindex="0"><style>{style}</style>'
@@ -61,8 +59,10 @@ def _step(grid: GridCells, number: int) -> Iterator[str]:
 def _cell(grid: GridCells, number: int, row: int, column: int, cell: str) -> str:
     before = grid.steps[max(number - 1, 0)].cells[row][column]
     kinds = {
-        "wrong": grid.mark(number, row, column), "done": grid.is_whole(cell, row, column), "new": number and cell != before,
-    }  # fmt: skip
+        "wrong": grid.mark(number, row, column),
+        "done": grid.is_whole(cell, row, column),
+        "new": number and cell != before,
+    }
     kind = " ".join(name for name, is_so in kinds.items() if is_so)
     stripes = _stripes(cell, len(grid.rows))
     return f'<td class="{kind}" style="background:{stripes}">{escape(cell or EMPTY)}</td>'

@@ -193,11 +193,15 @@ def _element(grid: GridCells, parts: list[str], width: float, height: float) -> 
             y = height + 14 + LINE * len(said)
             said.append(f'<text class="{kind}" x="8" y="{y}">{escape(line)}</text>')
     whole = height + 6 + LINE * len(said)
-    return "\n".join([
-        f'<svg class="mtd" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {whole:g}" width="100%" '
-        f'style="max-width:{width:g}px" role="img" aria-label="{escape(grid.title)}">',
-        f"<style>\n{text_of('mtd.grids', 'grid_svg.css')}</style>",
-        f'<rect class="paper" width="{width:g}" height="{whole:g}"/>',
-        f'<text x="8" y="18" font-weight="600">{escape(grid.title)}</text>',
-        *parts, *said, "</svg>",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg class="mtd" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {whole:g}" width="100%" '
+            f'style="max-width:{width:g}px" role="img" aria-label="{escape(grid.title)}">',
+            f"<style>\n{text_of('mtd.grids', 'grid_svg.css')}</style>",
+            f'<rect class="paper" width="{width:g}" height="{whole:g}"/>',
+            f'<text x="8" y="18" font-weight="600">{escape(grid.title)}</text>',
+            *parts,
+            *said,
+            "</svg>",
+        ]
+    )

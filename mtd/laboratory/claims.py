@@ -35,13 +35,20 @@ LONGEST: Final = 200  # letters of a formula
 MOST_RANKS: Final = 4096
 MOST_BYTES: Final = 1 << 40
 OPERATORS: Final[dict[type, Callable[..., Any]]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: Fraction,
-    ast.FloorDiv: operator.floordiv, ast.USub: operator.neg,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: Fraction,
+    ast.FloorDiv: operator.floordiv,
+    ast.USub: operator.neg,
+}
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "lg": lambda p: int(p).bit_length() - 1 if int(p) & (int(p) - 1) == 0 else math.log2(p),
-    "ceil": math.ceil, "floor": math.floor, "min": min, "max": max,
-}  # fmt: skip
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+}
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,9 @@ class PaperClaim:
 
     def is_of(self, schedule: Schedule) -> bool:
         return self.cells.get("algorithm", "") in ("", schedule.name) and self.cells.get("collective", "") in (
-            "", schedule.collective,
-        )  # fmt: skip
+            "",
+            schedule.collective,
+        )
 
     def said(self, what: str, p: int, n: int) -> Fraction | None:
         """A cell as a number; None where the paper says nothing."""
@@ -102,8 +110,7 @@ def read(path: Path) -> list[PaperClaim]:
                 raise CannotDo(f"{path}:1: there is no column {wrong[0]!r}; there are {', '.join(COLUMNS)}")
             return [
                 PaperClaim(
-                    f"{path.name}:{rows.line_num}",
-                    {name: (cell or "").strip() for name, cell in row.items() if name},
+                    f"{path.name}:{rows.line_num}", {name: (cell or "").strip() for name, cell in row.items() if name}
                 )
                 for row in rows
             ]

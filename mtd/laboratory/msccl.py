@@ -34,11 +34,22 @@ from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleErro
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Receive, Send, Step, Steps
 
 COLLECTIVES: Final = {
-    "allreduce": "all_reduce", "allgather": "all_gather", "reduce_scatter": "reduce_scatter", "alltoall": "all_to_all",
-}  # fmt: skip
+    "allreduce": "all_reduce",
+    "allgather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+}
 PARTS: Final = {  # the parts of a step: send, receive, receive and add
-    "s": "s", "r": "r", "rrc": "a", "rcs": "rs", "rrs": "as", "rrcs": "as", "cpy": "c", "re": "e", "nop": "",
-}  # fmt: skip
+    "s": "s",
+    "r": "r",
+    "rrc": "a",
+    "rcs": "rs",
+    "rrs": "as",
+    "rrcs": "as",
+    "cpy": "c",
+    "re": "e",
+    "nop": "",
+}
 INSIDE: Final = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
 MOST_GPUS: Final = 256
 MOST_STEPS: Final = 200_000
@@ -204,9 +215,7 @@ def _parts(step: _Element, block: ThreadBlock) -> list[BlockPart]:
 class _Player:
     """Plays all blocks, each message in one go where both sides are there; and follows which chunk lies where."""
 
-    def __init__(
-        self, collective: str, gpus: int, total: int, inplace: bool, blocks: list[list[ThreadBlock]]
-    ) -> None:
+    def __init__(self, collective: str, gpus: int, total: int, inplace: bool, blocks: list[list[ThreadBlock]]) -> None:
         self.collective, self.gpus, self.total = collective, gpus, total
         self.inplace, self.blocks = inplace, blocks
         self.events: list[tuple[int, Step]] = []
@@ -263,8 +272,10 @@ class _Player:
                 moved = True in [self._send_ahead(gpu) for gpu in range(self.gpus)]
         stuck = [
             f"block {number} of GPU {gpu} at step {block.at}"
-            for gpu, blocks in enumerate(self.blocks) for number, block in enumerate(blocks) if block.at < len(block.steps)
-        ]  # fmt: skip
+            for gpu, blocks in enumerate(self.blocks)
+            for number, block in enumerate(blocks)
+            if block.at < len(block.steps)
+        ]
         if stuck:
             more = f" and {len(stuck) - 8} more" if len(stuck) > 8 else ""
             raise ScheduleError(f"it stands still: {', '.join(stuck[:8])}{more}")
@@ -371,10 +382,14 @@ def write(schedule: Schedule, size: int) -> str:
             for out, into in zip(messages, writers[to].taken[rank], strict=True):
                 out.into, into.source = into.into, out.source
     head = {
-        "name": schedule.name, "proto": "Simple", "nchannels": 1, "ngpus": size,
+        "name": schedule.name,
+        "proto": "Simple",
+        "nchannels": 1,
+        "ngpus": size,
         "nchunksperloop": schedule.total(size) // (size if schedule.collective == "all_to_all" else 1),
-        "coll": names[schedule.collective], "inplace": int(schedule.collective != "all_to_all"),
-    }  # fmt: skip
+        "coll": names[schedule.collective],
+        "inplace": int(schedule.collective != "all_to_all"),
+    }
     lines = [_tag("algo", head), *(line for one in writers for line in one.lines()), "</algo>"]
     return "\n".join(lines) + "\n"
 
@@ -464,9 +479,7 @@ class _Writer:
             ended[id(act)] = act.block, len(rows[act.block]) - 1
         sizes = {"all_gather": (1, self.total), "all_to_all": (self.size, self.size)}
         inputs, outputs = sizes.get(self.schedule.collective, (self.total, 0))
-        yield _tag(
-            "gpu", {"id": self.rank, "i_chunks": inputs, "o_chunks": outputs, "s_chunks": len(self.scratch)}
-        )
+        yield _tag("gpu", {"id": self.rank, "i_chunks": inputs, "o_chunks": outputs, "s_chunks": len(self.scratch)})
         for number, (way, peer) in enumerate(blocks):
             ends = {"send": -1, "recv": -1, way: peer} if way != "local" else {"send": -1, "recv": -1}
             yield _tag("tb", {"id": number, **ends, "chan": 0})
@@ -477,9 +490,17 @@ class _Writer:
 
 def _row(s: int, kind: str, source: Place, into: Place, count: int, waits: tuple[int, int]) -> dict[str, Any]:
     return {
-        "s": s, "type": kind, "srcbuf": source[0], "srcoff": source[1], "dstbuf": into[0], "dstoff": into[1],
-        "cnt": count, "depid": waits[0], "deps": waits[1], "hasdep": 0,
-    }  # fmt: skip
+        "s": s,
+        "type": kind,
+        "srcbuf": source[0],
+        "srcoff": source[1],
+        "dstbuf": into[0],
+        "dstoff": into[1],
+        "cnt": count,
+        "depid": waits[0],
+        "deps": waits[1],
+        "hasdep": 0,
+    }
 
 
 def _runs(source: list[Place], into: list[Place]) -> Iterator[tuple[Place, Place, int]]:

@@ -14,13 +14,7 @@ import numpy as np
 from minitorch_dist.distributed.schedules import choice, domain, schedule_files
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.replay import Replay
-from minitorch_dist.distributed.schedules.schedule import (
-    COLLECTIVES,
-    ROOTED,
-    Schedule,
-    ScheduleError,
-    is_address,
-)
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, ROOTED, Schedule, ScheduleError, is_address
 from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.sim import nets, topology_links
 from minitorch_dist.version import __version__
@@ -110,9 +104,7 @@ def race(mine: Schedule, case: Case) -> list[RaceEntry]:
 
 def _entry(schedule: Schedule, case: Case, net: Any) -> RaceEntry:
     found = estimates.estimate(schedule, case.ranks, case.nbytes, net)
-    return RaceEntry(
-        schedule.algorithm, found.rounds, found.messages, found.max_sent, found.time, found.bound
-    )
+    return RaceEntry(schedule.algorithm, found.rounds, found.messages, found.max_sent, found.time, found.bound)
 
 
 class LabResults:
@@ -129,9 +121,7 @@ class LabResults:
             kept = json.loads(self.path.read_text("utf-8")) if self.path.is_file() else {}
             return dict(kept["rows"]) if kept.get("format") == FORMAT else {}
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(
-                f"{self.path} is damaged: delete it, or name another one with --cache"
-            ) from error
+            raise ValueError(f"{self.path} is damaged: delete it, or name another one with --cache") from error
 
     def get(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
         """The entries that are kept for this case, or those that `make` finds."""

@@ -17,11 +17,14 @@ Moving = Mapping[Key, int]  # by collective, since when it moves: its last rank 
 
 
 def page(
-    lines: Timelines, title: str, said: Sequence[str] = (),
+    lines: Timelines,
+    title: str,
+    said: Sequence[str] = (),
     room: Callable[[int], tuple[int | None, int | None]] = lambda rank: (None, None),
-    tables: Sequence[step_page.PageTable] = (), notes: Sequence[str] = (),
+    tables: Sequence[step_page.PageTable] = (),
+    notes: Sequence[str] = (),
     marks: Callable[[int], Sequence[tuple[int, str]]] = lambda rank: (),
-) -> str:  # fmt: skip
+) -> str:
     """`room`: how many bytes a rank's device has, and how many were held at the peak. `marks`: the instants that a
     rank's program has named."""
     moving: dict[Key, int] = {}
@@ -40,14 +43,7 @@ def page(
     more = len(lines.roles) - len(lanes)
     left_out = [f"{more} more roles are not shown."] if more > 0 else []
     return step_page.html(
-        title,
-        said,
-        end,
-        lanes,
-        [*map(_chain_part, path.parts)],
-        words.told(path),
-        tables,
-        [*notes, *left_out],
+        title, said, end, lanes, [*map(_chain_part, path.parts)], words.told(path), tables, [*notes, *left_out]
     )
 
 
@@ -59,9 +55,7 @@ def _name(role: Sequence[int]) -> str:
     return f"rank {role[0]}, and {count} the same ({others})"
 
 
-def _program(
-    line: RankTimeline, by_rank: Mapping[int, RankTimeline], moving: Moving
-) -> Iterator[step_page.StepSpan]:
+def _program(line: RankTimeline, by_rank: Mapping[int, RankTimeline], moving: Moving) -> Iterator[step_page.StepSpan]:
     for span in line.spans():
         if isinstance(span, ComputedSpan):
             within = f" in {span.module}" if span.module else ""

@@ -7,17 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from minitorch_dist.distributed.journal import Event, Journal
-from minitorch_dist.pictures.scene import (
-    COMPUTE,
-    OPERATION,
-    TRANSFER,
-    WAIT,
-    Arrow,
-    LaneSpan,
-    Moment,
-    RankLanes,
-    Scene,
-)
+from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, LaneSpan, Moment, RankLanes, Scene
 
 MOST_MOMENTS: Final = 50_000
 
@@ -29,13 +19,19 @@ def scene_of(journal: Journal) -> Scene:
     spans = [*_operations(journal, start, end, numbers), *_others(journal, start)]
     arrows = [
         Arrow(
-            message.send.rank, message.send.peer, message.departed - start,
+            message.send.rank,
+            message.send.peer,
+            message.departed - start,
             (message.arrived if message.receive is not None else end) - start,
-            message.send.nbytes, message.send.operation, message.send.group, str(message.send),
-            message.receive is not None, numbers[id(message.send)],
+            message.send.nbytes,
+            message.send.operation,
+            message.send.group,
+            str(message.send),
+            message.receive is not None,
+            numbers[id(message.send)],
         )
         for message in journal.messages
-    ]  # fmt: skip
+    ]
     memory, what = _memory(journal, start)
     note = f"{journal.torn} lines were torn off" if journal.torn else ""
     if len(journal.events) > MOST_MOMENTS:
@@ -43,9 +39,14 @@ def scene_of(journal: Journal) -> Scene:
     return Scene(
         Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
         RankLanes(journal.world_size),
-        sorted(spans, key=lambda span: (span.start, -span.end)), arrows, _moments(journal, start),
-        memory, what, journal.is_virtual, note,
-    )  # fmt: skip
+        sorted(spans, key=lambda span: (span.start, -span.end)),
+        arrows,
+        _moments(journal, start),
+        memory,
+        what,
+        journal.is_virtual,
+        note,
+    )
 
 
 def _operations(journal: Journal, start: int, end: int, numbers: dict[int, int]) -> list[LaneSpan]:
@@ -55,9 +56,17 @@ def _operations(journal: Journal, start: int, end: int, numbers: dict[int, int])
         said = f"{begin.name} on rank {begin.rank}{begin.where}"
         said += f", by {begin.algorithm}" if begin.algorithm else ""
         span = LaneSpan(
-            begin.rank, begin.at - start, until - start, OPERATION, begin.operation, begin.group,
-            f"{said}: {error}" if error else said, begin.beside, bool(error), numbers[id(begin)],
-        )  # fmt: skip
+            begin.rank,
+            begin.at - start,
+            until - start,
+            OPERATION,
+            begin.operation,
+            begin.group,
+            f"{said}: {error}" if error else said,
+            begin.beside,
+            bool(error),
+            numbers[id(begin)],
+        )
         found.append(span)
     return found
 
@@ -90,9 +99,7 @@ def _others(journal: Journal, start: int) -> list[LaneSpan]:
 
 def _span(event: Event, kind: str, start: int, end: int) -> LaneSpan:
     failed = bool(event.error)
-    return LaneSpan(
-        event.rank, start, end, kind, event.operation, event.group, str(event), event.beside, failed
-    )
+    return LaneSpan(event.rank, start, end, kind, event.operation, event.group, str(event), event.beside, failed)
 
 
 def _moments(journal: Journal, start: int) -> list[Moment]:

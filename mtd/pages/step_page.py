@@ -14,9 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from mtd.pages import html_files
 
-KINDS: Final = (
-    "computing", "communication that nothing hides", "communication begun beside the program", "waiting",
-)  # fmt: skip
+KINDS: Final = ("computing", "communication that nothing hides", "communication begun beside the program", "waiting")
 COMPUTING, EXPOSED, HIDDEN, WAITING = range(4)
 FINEST: Final = 4000  # shorter parts of the whole are joined with their neighbours
 
@@ -46,26 +44,45 @@ class PageTable(NamedTuple):
 
 
 def html(
-    title: str, words: Sequence[str], end: int, lanes: Sequence[LaneOfRole], chain: Sequence[StepSpan],
-    chain_words: Sequence[str], tables: Sequence[PageTable], notes: Sequence[str],
-) -> str:  # fmt: skip
+    title: str,
+    words: Sequence[str],
+    end: int,
+    lanes: Sequence[LaneOfRole],
+    chain: Sequence[StepSpan],
+    chain_words: Sequence[str],
+    tables: Sequence[PageTable],
+    notes: Sequence[str],
+) -> str:
     """The page as text. `chain` is the critical path."""
     held = [held for lane in lanes for _, held in lane.memory]
     categories = list(dict.fromkeys(name for each in held for name, nbytes in each.items() if nbytes))
     data = {
-        "end": end, "kinds": KINDS, "categories": categories, "chain": joined(chain, end),
+        "end": end,
+        "kinds": KINDS,
+        "categories": categories,
+        "chain": joined(chain, end),
         "lanes": [
             {
-                "name": lane.name, "program": joined(lane.program, end), "beside": joined(lane.beside, end),
-                "room": lane.room, "memory": _memory(lane.memory, categories, end), "marks": lane.marks,
+                "name": lane.name,
+                "program": joined(lane.program, end),
+                "beside": joined(lane.beside, end),
+                "room": lane.room,
+                "memory": _memory(lane.memory, categories, end),
+                "marks": lane.marks,
             }
             for lane in lanes
         ],
-    }  # fmt: skip
+    }
     return html_files.filled(
-        "mtd.pages", "step_page", data, title=escape(title), words=_each("p", words), chain_words=_each("li", chain_words),
-        notes=_each('p class="note"', notes), tables="".join(map(_table, tables)),
-    )  # fmt: skip
+        "mtd.pages",
+        "step_page",
+        data,
+        title=escape(title),
+        words=_each("p", words),
+        chain_words=_each("li", chain_words),
+        notes=_each('p class="note"', notes),
+        tables="".join(map(_table, tables)),
+    )
 
 
 def joined(spans: Sequence[StepSpan], end: int) -> list[list[Any]]:
@@ -75,18 +92,18 @@ def joined(spans: Sequence[StepSpan], end: int) -> list[list[Any]]:
     for start, stop, kind, text in spans:
         last = found[-1] if found else None
         if (
-            last is not None and last[2] == kind and start <= last[1] + least / 4
+            last is not None
+            and last[2] == kind
+            and start <= last[1] + least / 4
             and (stop - start < least or last[1] - last[0] < least)
-        ):  # fmt: skip
+        ):
             last[1], last[4] = max(last[1], stop), last[4] + 1
         else:
             found.append([start, stop, kind, text, 1])
     return found
 
 
-def _memory(
-    samples: Sequence[tuple[int, dict[str, int]]], categories: Sequence[str], end: int
-) -> list[list[int]]:
+def _memory(samples: Sequence[tuple[int, dict[str, int]]], categories: Sequence[str], end: int) -> list[list[int]]:
     """Of the samples that fall into one column of pixels, the one with the most bytes."""
     found: list[list[int]] = []
     least = end / FINEST

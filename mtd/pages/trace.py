@@ -57,11 +57,15 @@ def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
 
 def _span(span: LaneSpan, per_node: int) -> dict[str, Any]:
     return {
-        "ph": "X", "name": (span.kind in NAMED and span.name) or span.kind, "cat": span.kind,
-        "pid": span.lane // per_node, "tid": span.lane + (WORKER if span.is_beside else 0),
-        "ts": span.start / PER_MICROSECOND, "dur": (span.end - span.start) / PER_MICROSECOND,
+        "ph": "X",
+        "name": (span.kind in NAMED and span.name) or span.kind,
+        "cat": span.kind,
+        "pid": span.lane // per_node,
+        "tid": span.lane + (WORKER if span.is_beside else 0),
+        "ts": span.start / PER_MICROSECOND,
+        "dur": (span.end - span.start) / PER_MICROSECOND,
         "args": {"what": span.text, "group": span.group},
-    }  # fmt: skip
+    }
 
 
 def _messages(scene: Scene, per_node: int) -> Iterator[dict[str, Any]]:
@@ -77,9 +81,11 @@ def _messages(scene: Scene, per_node: int) -> Iterator[dict[str, Any]]:
 
 def _counters(scene: Scene, per_node: int) -> Iterator[dict[str, Any]]:
     changes = sorted(
-        change for arrow in scene.arrows if arrow.nbytes
+        change
+        for arrow in scene.arrows
+        if arrow.nbytes
         for change in ((arrow.departed, arrow.nbytes), (arrow.arrived, -arrow.nbytes))
-    )  # fmt: skip
+    )
     for (at, _), total in zip(changes, accumulate(change for _, change in changes), strict=True):
         yield _counter("bytes on their way", 0, at, total)
     for lane, samples in scene.memory.items():

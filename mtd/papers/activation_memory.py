@@ -18,9 +18,12 @@ MODEL = ModelSizes("22b", "gpt", 48, 6144, 64, 51200, 2048, 4, attention="whole"
 PAIRS = 5 * MODEL.heads * MODEL.sequence / MODEL.width  # 5as/h
 T = 8
 PUBLISHED = {  # what is computed again, and ranks that cut the layer: table 2, without the rows in which they cut the sequence
-    ("none", 1): 34 + PAIRS, ("none", T): 10 + (24 + PAIRS) / T,
-    ("selective", 1): 34.0, ("selective", T): 10 + 24 / T, ("full", T): 2.0,
-}  # fmt: skip
+    ("none", 1): 34 + PAIRS,
+    ("none", T): 10 + (24 + PAIRS) / T,
+    ("selective", 1): 34.0,
+    ("selective", T): 10 + 24 / T,
+    ("full", T): 2.0,
+}
 
 
 def kept(how: str, ranks: int, layers: int) -> int:

@@ -99,11 +99,14 @@ def summary(found: Sequence[PredictedRow]) -> Summary:
     errors = [each.error for each in found]
     sizes = [abs(error) for error in errors]
     return Summary(
-        len(found), fmean(sizes), median(sizes), fmean(size <= NEAR for size in sizes),
+        len(found),
+        fmean(sizes),
+        median(sizes),
+        fmean(size <= NEAR for size in sizes),
         slope([math.log10(each.parameters) for each in found], errors),
         slope([math.log10(each.row.sequence) for each in found], errors),
         sum(each.held > ALMOST for each in found),
-    )  # fmt: skip
+    )
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

@@ -121,9 +121,7 @@ def _ring(size: int, nbytes: int, net: Uniform) -> float:
     return estimates.time_of(choice.named("all_reduce", "ring"), size, nbytes, net) / 1e9
 
 
-def _step(
-    parameters: Sequence[Any], cap: int, size: int, net: Uniform, backward: float
-) -> tuple[float, float]:
+def _step(parameters: Sequence[Any], cap: int, size: int, net: Uniform, backward: float) -> tuple[float, float]:
     """Milliseconds of a backward pass with its communication, overlapped and one after the other."""
     order = range(len(parameters) - 1, -1, -1)
     back = alone = 0.0

@@ -39,9 +39,15 @@ def teraflops(gpus: int, context: int) -> float:
     """Of each GPU."""
     model = model_of(context)
     layout = TrainingLayout(
-        TENSOR, PIPELINE, gpus // (TENSOR * PIPELINE), schedule="Interleaved1F1B", stages=STAGES,
-        ahead=True, light_ends=True, context=context,
-    )  # fmt: skip
+        TENSOR,
+        PIPELINE,
+        gpus // (TENSOR * PIPELINE),
+        schedule="Interleaved1F1B",
+        stages=STAGES,
+        ahead=True,
+        light_ends=True,
+        context=context,
+    )
     here = clusters.cluster(DEVICE, gpus, NET)
     with choice.preferring("ring"):
         report = search.whole_step(model, layout, here)

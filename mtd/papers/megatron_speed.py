@@ -25,9 +25,14 @@ def teraflops(name: str, tensor: int, pipeline: int, stages: int, gpus: int) -> 
     """Of each GPU, counted as the paper does (equation 3)."""
     model = model_files.read(name).changed(**THEN)
     layout = TrainingLayout(
-        tensor, pipeline, replicas=gpus // (tensor * pipeline), checkpoint="full", stages=stages, sequence=False,
+        tensor,
+        pipeline,
+        replicas=gpus // (tensor * pipeline),
+        checkpoint="full",
+        stages=stages,
+        sequence=False,
         schedule="1F1B" if pipeline == 1 else "Interleaved1F1B",
-    )  # fmt: skip
+    )
     here = clusters.cluster(DEVICE, gpus, NET)
     report = search.whole_step(model, layout, here)
     return operations(model) * PICO / report.time / gpus / 1e12

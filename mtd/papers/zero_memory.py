@@ -67,9 +67,7 @@ def rows() -> Sequence[Row]:
     bytes_of = cache(lambda size, stage: max(run(held, size, (stage,)).results))
     for billions, size, *published in published_rows("zero_memory"):
         for stage, (name, printed) in enumerate(zip(STAGES, published, strict=True), 1):
-            digits = (
-                1 if billions > 7.5 else 0.06 if printed >= 1 else 0.006
-            )  # of the last one, where it was cut
+            digits = 1 if billions > 7.5 else 0.06 if printed >= 1 else 0.006  # of the last one, where it was cut
             what = f"{billions}B, {name}, N={size}"
             found.append(Row(what, printed, billions * bytes_of(size, stage), digits / printed, "GB"))
     return found

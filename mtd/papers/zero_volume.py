@@ -29,7 +29,7 @@ def _steps(strategy: str, steps: int) -> None:
             mesh = init_device_mesh("cpu", (SIZE // GROUP, GROUP))
         model = FullyShardedDataParallel(
             model, auto_wrap_policy=ModuleWrapPolicy({nn.Linear}), sharding_strategy=kind, device_mesh=mesh
-        )  # fmt: skip
+        )
     for _ in range(steps):
         model(torch.ones(1, WIDTH)).sum().backward()
     dist.barrier()

@@ -94,9 +94,7 @@ def _own_experts(model: ModelSizes, ranks: int) -> ModelSizes:
         return model
     own = model.experts // ranks
     top_k = min(model.top_k, own)
-    return model.changed(
-        experts=own, top_k=top_k, capacity=model.capacity * model.top_k / top_k, dense_layers=0
-    )
+    return model.changed(experts=own, top_k=top_k, capacity=model.capacity * model.top_k / top_k, dense_layers=0)
 
 
 def count(layouts: Sequence[TrainingLayout]) -> int:
@@ -119,9 +117,14 @@ def measured(model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: G
     for layers in (1, 2):
         small = model.changed(layers=layers, batch=alone.micro)
         report = runner.run(
-            pass_through, alone.ranks, (small, alone, is_last), net=cluster.network, shapes=True,
-            fold=fold, device=replace(cluster.device, memory=ROOM),
-        )  # fmt: skip
+            pass_through,
+            alone.ranks,
+            (small, alone, is_last),
+            net=cluster.network,
+            shapes=True,
+            fold=fold,
+            device=replace(cluster.device, memory=ROOM),
+        )
         first, second = (at / PICO for _, at in report.ranks[0].marks)
         ends.append((first, second - first))
         if report.folded is not None and not report.folded.refused:

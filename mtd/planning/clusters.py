@@ -67,9 +67,8 @@ class GpuCluster:
 
 
 def cluster(
-    device: str, gpus: int, net: str, slower: float = 1.0, speeds: dict[int, float] | None = None,
-    **changes: Any,
-) -> GpuCluster:  # fmt: skip
+    device: str, gpus: int, net: str, slower: float = 1.0, speeds: dict[int, float] | None = None, **changes: Any
+) -> GpuCluster:
     """`slower`: by which factor the links between nodes are slower than their name says."""
     if gpus < 1:
         raise ValueError(f"a cluster has at least one GPU, not {gpus}")

@@ -42,9 +42,7 @@ def gathered(x: Tensor, group: ProcessGroup, length: int) -> Tensor:
 
 
 @silent
-def context_attention(
-    query: Tensor, key: Tensor, value: Tensor, rank: int, count: int, kernel: str = "2"
-) -> Tensor:
+def context_attention(query: Tensor, key: Tensor, value: Tensor, rank: int, count: int, kernel: str = "2") -> Tensor:
     """Causal attention of a rank's own queries (…, heads, L / count, E) to all keys and values (…, heads, L, E)."""
     q, k, v = (each.array for each in (query, key, value))
     groups, factor = q.shape[-3] // k.shape[-3], 1 / math.sqrt(q.shape[-1])

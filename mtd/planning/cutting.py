@@ -59,11 +59,15 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
     between: Placement = Shard(1) if sequence else Replicate()
     entered = Entered(between, model.sequence)
     plan: dict[str, parallel.ParallelStyle] = {
-        "attention": entered, "mlp": entered,
-        "attention.query": Columns(), "attention.key": Columns(), "attention.value": Columns(),
+        "attention": entered,
+        "mlp": entered,
+        "attention.query": Columns(),
+        "attention.key": Columns(),
+        "attention.value": Columns(),
         "attention.out": parallel.RowwiseParallel(output_layouts=between),
-        "mlp.up": Columns(), "mlp.down": parallel.RowwiseParallel(output_layouts=between),
-    }  # fmt: skip
+        "mlp.up": Columns(),
+        "mlp.down": parallel.RowwiseParallel(output_layouts=between),
+    }
     if model.is_gated:
         plan["mlp.gate"] = Columns()
     if sequence:
@@ -74,17 +78,11 @@ def cut(part: TransformerPart, mesh: DeviceMesh, model: ModelSizes, sequence: bo
             layer.mlp.cut_over = mesh.get_group(), between
             of_layer = {name: style for name, style in plan.items() if not name.startswith("mlp.")}
             if layer.mlp.shared is not None:
-                of_layer |= {
-                    "mlp.shared.gate": Columns(),
-                    "mlp.shared.up": Columns(),
-                    "mlp.shared.down": SummedRows(),
-                }
+                of_layer |= {"mlp.shared.gate": Columns(), "mlp.shared.up": Columns(), "mlp.shared.down": SummedRows()}
         parallel.parallelize_module(layer, mesh, of_layer, src_data_rank=None)
     ends: dict[str, parallel.ParallelStyle] = {}
     if part.begin is not None:
-        ends |= {
-            f"begin.{name}": Columns() for name, child in part.begin.named_children() if child is not None
-        }
+        ends |= {f"begin.{name}": Columns() for name, child in part.begin.named_children() if child is not None}
         ends["begin"] = parallel.PrepareModuleOutput(output_layouts=Shard(-1), desired_output_layouts=between)
     elif not sequence:
         ends[""] = parallel.PrepareModuleInput(input_layouts=Shard(1), desired_input_layouts=Replicate())

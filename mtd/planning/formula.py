@@ -21,12 +21,7 @@ HALF, SINGLE = 2, 4  # bytes of a number: computed with, kept
 # Over an activation, reading or writing, in a layer.
 PASSES = {"none": 30, "selective": 30, "op": 36, "full": 42}
 WEIGHT_PASSES = 20  # over the weights of attention, where they are written to memory
-AGAIN = {
-    "none": 0.0,
-    "selective": 0.05,
-    "op": 0.35,
-    "full": 1.0,
-}  # the share of forward that is computed again
+AGAIN = {"none": 0.0, "selective": 0.05, "op": 0.35, "full": 1.0}  # the share of forward that is computed again
 
 
 @dataclass(frozen=True)
@@ -121,9 +116,7 @@ def forward(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> f
     """The products of a layer and a micro-batch, forwards, at the peak."""
     peak = cluster.device.peak_of("bfloat16") * cluster.device.top
     tokens = layout.micro * model.sequence / layout.context
-    attention = (
-        (2 + 2 * model.sees_all) * model.sequence * model.query_width
-    )  # a mask hides half of all pairs
+    attention = (2 + 2 * model.sees_all) * model.sequence * model.query_width  # a mask hides half of all pairs
     return (2 * model.layer_matrices + attention) * tokens / layout.tensor / peak
 
 

@@ -41,9 +41,7 @@ def simulate(
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(done), done.result()
     except BrokenProcessPool:
-        raise ProcessEnded(
-            "a process that simulated was ended from outside, perhaps for want of memory"
-        ) from None
+        raise ProcessEnded("a process that simulated was ended from outside, perhaps for want of memory") from None
     finally:  # some may be wanted no more, and the reader may stop early: Ctrl-C
         for process in multiprocessing.active_children():
             process.terminate()

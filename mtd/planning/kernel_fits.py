@@ -76,9 +76,7 @@ def products(device: str, peak: float, dtype: str = "bfloat16", like: ProductFit
         if (found >= 0).all():
             break
         del used[int(np.argmin(found))]
-    launch, per_flop, by_area, by_depth = (
-        float(found[used.index(n)]) if n in used else 0.0 for n in range(4)
-    )
+    launch, per_flop, by_area, by_depth = (float(found[used.index(n)]) if n in used else 0.0 for n in range(4))
     return ProductFit(launch, 1 / (per_flop * peak), by_area / per_flop, by_depth / per_flop)
 
 

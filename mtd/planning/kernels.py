@@ -96,9 +96,7 @@ def added(x: Tensor, y: Tensor, share: float) -> Tensor:
         out *= array.dtype.type(1 / (1 - share))
         return out
 
-    return record_joint(
-        x.array + dropped(y.array), "AddBackward0", [x, y], lambda grad: [grad, dropped(grad)]
-    )
+    return record_joint(x.array + dropped(y.array), "AddBackward0", [x, y], lambda grad: [grad, dropped(grad)])
 
 
 TURNS = {"usual": turned, "single": turned_in_float32, "joined": turned_at_once}

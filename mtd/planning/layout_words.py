@@ -40,14 +40,22 @@ def read(text: str, model: ModelSizes, gpus: int) -> tuple[ModelSizes, TrainingL
     shares = "zero" in given and "fsdp" not in given
     stages = one["pp"] * one["vp"]
     layout = TrainingLayout(
-        one["tp"], one["pp"], one["cp"] * (one["dp"] if shares else one["fsdp"]),
-        1 if shares else one["dp"], one["micro"], given.get("recompute", "none"),
-        "Interleaved1F1B" if one["vp"] > 1 else "1F1B", one["vp"], int(given.get("zero", 0)),
-        given.get("sums") != "whole", True, one["cp"],
+        one["tp"],
+        one["pp"],
+        one["cp"] * (one["dp"] if shares else one["fsdp"]),
+        1 if shares else one["dp"],
+        one["micro"],
+        given.get("recompute", "none"),
+        "Interleaved1F1B" if one["vp"] > 1 else "1F1B",
+        one["vp"],
+        int(given.get("zero", 0)),
+        given.get("sums") != "whole",
+        True,
+        one["cp"],
         experts=one["ep"],
         offload=given.get("offload", "none"),
         light_ends=one["pp"] > 1 and model.layers % stages > 0 and (model.layers + 2) % stages == 0,
-    )  # fmt: skip
+    )
     if "precision" in given:
         model = model.changed(products="float8" if given["precision"] == "fp8" else "bfloat16")
     if "accumulate" in counts:

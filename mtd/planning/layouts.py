@@ -38,19 +38,13 @@ class TrainingLayout:
     schedule: str = "1F1B"
     stages: int = 1  # of each rank
     zero: int = 0  # how much shards share, as below; 0 is the usual: 3, and 1 in a pipeline
-    scatters: bool = (
-        True  # whether gradients are scattered after each micro-batch, or added up whole until the last
-    )
-    ahead: bool = (
-        False  # whether the next layer is gathered while this one computes, as where a host runs ahead; in
-    )
+    scatters: bool = True  # whether gradients are scattered after each micro-batch, or added up whole until the last
+    ahead: bool = False  # whether the next layer is gathered while this one computes, as where a host runs ahead; in
     # a pipeline all stages of a rank are gathered at once, and no stage waits for the sums of another one
     context: int = 1  # ranks that a sequence is cut over; they are shards, too
     experts: int = 1  # ranks that share a layer's experts, of those that share parameters
     sequence: bool = True  # whether tensor parallelism cuts the sequence between layers
-    light_ends: bool = (
-        False  # whether the first and the last stage have a layer fewer, beside the words and the logits
-    )
+    light_ends: bool = False  # whether the first and the last stage have a layer fewer, beside the words and the logits
     offload: str = "none"  # what the memory of the host keeps: see `offloading`
 
     def __post_init__(self) -> None:
@@ -80,8 +74,11 @@ class TrainingLayout:
         return each * self.all_stages - 2 * self.light_ends
 
     def __str__(self) -> str:
-        words = [f"{n} {v}" for n, v in (("fsdp", self.shards), ("dp", self.replicas),
-                 ("tp", self.tensor), ("pp", self.pipeline)) if v > 1]  # fmt: skip
+        words = [
+            f"{n} {v}"
+            for n, v in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor), ("pp", self.pipeline))
+            if v > 1
+        ]
         if self.pipeline > 1:
             words.append(f"{self.stages} stages each" if self.stages > 1 else self.schedule)
         if self.context > 1:
@@ -95,17 +92,16 @@ class TrainingLayout:
 
     @property
     def _unusual(self) -> list[str]:
-        words = (
-            [f"zero{self.zero}"] if self.shards > 1 and self.zero != (1 if self.pipeline > 1 else 3) else []
-        )
+        words = [f"zero{self.zero}"] if self.shards > 1 and self.zero != (1 if self.pipeline > 1 else 3) else []
         words += [f"offload {self.offload}"] * (self.offload != "none")
         return words + ["whole sums"] * (self.zero > 1 and self.pipeline == 1 and not self.scatters)
 
     @property
     def short(self) -> str:
         """As `str`, for a narrow table: a pipeline is 1F1B, or ×2 for two stages on each rank."""
-        words = [f"{name}{n}" for name, n in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor))
-                 if n > 1]  # fmt: skip
+        words = [
+            f"{name}{n}" for name, n in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor)) if n > 1
+        ]
         if self.pipeline > 1:
             words.append(f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else ""))
         if self.context > 1:
@@ -127,8 +123,14 @@ def faults(layout: TrainingLayout, model: ModelSizes, gpus: int) -> Iterator[str
         yield f"{layout} takes {layout.ranks} GPUs, and there are {gpus}"
     if layout.zero not in (1, 2, 3):
         yield f"zero is 1, 2 or 3, not {layout.zero}"
-    for name, whole in (("heads", model.heads), ("kv_heads", model.kv_heads), ("ffn", model.ffn),
-                        ("words", model.words), ("sequence", model.sequence), ("width", model.width)):  # fmt: skip
+    for name, whole in (
+        ("heads", model.heads),
+        ("kv_heads", model.kv_heads),
+        ("ffn", model.ffn),
+        ("words", model.words),
+        ("sequence", model.sequence),
+        ("width", model.width),
+    ):
         if whole % layout.tensor:
             yield f"tp = {layout.tensor} does not divide {name} = {whole}"
     if layout.context > 1:

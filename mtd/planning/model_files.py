@@ -100,9 +100,7 @@ class ModelSizes:
         object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
         object.__setattr__(self, "ffn", self.ffn or 4 * self.width)
         if not self.head and self.heads and self.width % self.heads:
-            raise ValueError(
-                f"{self.name}: heads = {self.heads} does not divide width = {self.width}; say head"
-            )
+            raise ValueError(f"{self.name}: heads = {self.heads} does not divide width = {self.width}; say head")
         object.__setattr__(self, "head", self.head or self.width // self.heads)
         for name in WHOLE:
             _check_whole(self.name, name, getattr(self, name))
@@ -127,9 +125,7 @@ class ModelSizes:
         self._check_experts()
         for word, choices in (("flash", FLASH), ("products", PRODUCTS), ("loss", LOSSES)):
             if getattr(self, word) not in choices:
-                raise ValueError(
-                    f"{self.name}: {word} is {' or '.join(choices)}, not {getattr(self, word)!r}"
-                )
+                raise ValueError(f"{self.name}: {word} is {' or '.join(choices)}, not {getattr(self, word)!r}")
         if self.metrics != 0:
             _check_whole(self.name, "metrics", self.metrics)
         if not isinstance(self.tied, bool):
@@ -157,9 +153,7 @@ class ModelSizes:
         if self.experts and not self.is_gated:
             raise ValueError(f'{self.name}: experts need kind = "llama"')
         if self.dense_layers > self.layers:
-            raise ValueError(
-                f"{self.name}: dense_layers = {self.dense_layers} are more than {self.layers} layers"
-            )
+            raise ValueError(f"{self.name}: dense_layers = {self.dense_layers} are more than {self.layers} layers")
 
     def _check_image(self) -> None:
         for word in ("image", "patch"):
@@ -214,9 +208,7 @@ class ModelSizes:
         """All of them."""
         ends = (2 - self.tied) * self.words * self.width + self.width
         if self.sees_all:  # patches, the position that is classified, and a bias for each class
-            ends += (
-                COLOURS * self.patch**2 + 1 + (self.pooling == "class") - self.words
-            ) * self.width + self.words
+            ends += (COLOURS * self.patch**2 + 1 + (self.pooling == "class") - self.words) * self.width + self.words
         if not self.is_gated:
             ends += self.sequence * self.width + self.width
         fewer = self._matrices(self.experts) - self._matrices(0, True)  # in a layer without experts
@@ -269,8 +261,10 @@ def read(name: str) -> ModelSizes:
     for word in row:
         if word not in allowed:
             said = nearest(word, allowed)
-            raise ValueError(f"{name}: a model has no {word!r}{said}; it has {', '.join(needed)}, "
-                             f"{', '.join(sorted(allowed - {*needed}))}")  # fmt: skip
+            raise ValueError(
+                f"{name}: a model has no {word!r}{said}; it has {', '.join(needed)}, "
+                f"{', '.join(sorted(allowed - {*needed}))}"
+            )
     missing = [word for word in needed if word not in row]
     if missing:
         raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")

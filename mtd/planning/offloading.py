@@ -27,9 +27,7 @@ OFFLOADS: Final = ("none", "optimizer", "parameters")
 def check(offload: str, device: Device) -> None:
     """ValueError if nothing is known of the host of this device."""
     if offload != "none" and None in (device.host, device.host_memory):
-        known = ", ".join(
-            name for name in devices_by_name.known() if devices_by_name.gpu(name).host is not None
-        )
+        known = ", ".join(name for name in devices_by_name.known() if devices_by_name.gpu(name).host is not None)
         raise ValueError(
             f"--layout: offload: nobody has told the link of a {device.name} to its host; it is known of {known}"
         )

@@ -97,9 +97,7 @@ def fused(rows: Tensor, wanted: Tensor) -> Tensor:
         found *= grad / np.float32(len(logits))
         return [found.astype(logits.dtype), None]
 
-    return record_joint(
-        np.asanyarray(loss), "FusedLossBackward0", [rows, wanted], backward, reads=[rows, wanted]
-    )
+    return record_joint(np.asanyarray(loss), "FusedLossBackward0", [rows, wanted], backward, reads=[rows, wanted])
 
 
 def show(logits: Tensor, targets: Tensor, times: int) -> None:

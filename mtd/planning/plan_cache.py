@@ -57,8 +57,7 @@ class PlanCache:
                 return {}, {}, {}
             seconds = {key: [*map(float, each)] for key, each in kept.get("seconds", {}).items()}
             runs = {
-                key: {word: float(value) for word, value in each.items()}
-                for key, each in kept.get("runs", {}).items()
+                key: {word: float(value) for word, value in each.items()} for key, each in kept.get("runs", {}).items()
             }
             return dict(kept["rows"]), seconds, runs
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -98,11 +97,7 @@ class PlanCache:
             rows, seconds, runs = self._read()
         except (OSError, ValueError):
             rows, seconds, runs = {}, {}, {}
-        self.rows, self.seconds, self.runs = (
-            {**rows, **self.rows},
-            {**seconds, **self.seconds},
-            {**runs, **self.runs},
-        )
+        self.rows, self.seconds, self.runs = ({**rows, **self.rows}, {**seconds, **self.seconds}, {**runs, **self.runs})
         kept = {"format": FORMAT, "rows": self.rows, "seconds": self.seconds, "runs": self.runs}
         try:
             whole_files.write(self.path, json.dumps(kept))

@@ -45,9 +45,7 @@ def candidates(
     once = bounds.remembered(known)
     layouts = [row.layout for row in rows]
     least = list(bounds.bounded(model, layouts, cluster, once))
-    coming = [
-        (max(s, row.seconds), row.seconds, n) for n, (s, row) in enumerate(zip(least, rows, strict=True))
-    ]
+    coming = [(max(s, row.seconds), row.seconds, n) for n, (s, row) in enumerate(zip(least, rows, strict=True))]
     heapq.heapify(coming)
     order: list[int] = []
     lowest, is_counted = math.inf, [False] * len(rows)

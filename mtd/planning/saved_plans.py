@@ -80,11 +80,16 @@ class FoundPlan(NamedTuple):
             "cluster": self.cluster.key(),
             "failures": None if failures is None else failures._asdict(),
             "layouts": [
-                {**row.as_dict(), "tokens": row.tokens(self.model),
-                 "mfu": row.mfu(self.model, self.cluster), "bubble": row.bubble} for row in self.rows
+                {
+                    **row.as_dict(),
+                    "tokens": row.tokens(self.model),
+                    "mfu": row.mfu(self.model, self.cluster),
+                    "bubble": row.bubble,
+                }
+                for row in self.rows
             ],
             "others": [{"layout": one.as_dict(), "at_least": least} for one, least in self.rest],
-        }  # fmt: skip
+        }
 
     def saved(self) -> SavedPlan:
         cluster = cluster_in_words(self.cluster.key())
@@ -112,11 +117,16 @@ def read(path: str) -> SavedPlan:
         is_fitted = NOT_FITTED not in str(found["cluster"][0])
         return SavedPlan(clean(str(found["model"]), lines=False), cluster, tuple(rows), is_fitted)
     except (
-        OSError, ValueError, KeyError, TypeError, AttributeError, LookupError, OverflowError, RecursionError,
-    ) as error:  # fmt: skip
-        raise ValueError(
-            f"{path} is not a plan ({clean(str(error))}); mtd plan … --json > {path} writes one"
-        ) from None
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        OverflowError,
+        RecursionError,
+    ) as error:
+        raise ValueError(f"{path} is not a plan ({clean(str(error))}); mtd plan … --json > {path} writes one") from None
 
 
 def cluster_in_words(key: Any) -> str:
@@ -126,9 +136,7 @@ def cluster_in_words(key: Any) -> str:
     outer = re.search(r"inter=Link\(latency=\d+, per_byte=(\d{1,9})(?:/(\d{1,9}))?,", str(network))
     if outer is not None and int(outer[1]):  # picoseconds
         found += f" ({8e3 * int(outer[2] or 1) / int(outer[1]):.4g} Gb/s between nodes)"
-    return clean(found, lines=False) + "".join(
-        f", rank {int(rank)} at {float(speed):g}" for rank, speed in speeds
-    )
+    return clean(found, lines=False) + "".join(f", rank {int(rank)} at {float(speed):g}" for rank, speed in speeds)
 
 
 def row_of(words: dict[str, Any]) -> PlanRow:
@@ -140,10 +148,16 @@ def row_of(words: dict[str, Any]) -> PlanRow:
         for name in ("memory", "shares", "links")
     }
     return PlanRow(
-        _layout(words["layout"]), seconds, numbers["memory"], True, numbers["shares"],
-        float(words.get("sent", 0)), numbers["links"], bool(words.get("fits", True)),
+        _layout(words["layout"]),
+        seconds,
+        numbers["memory"],
+        True,
+        numbers["shares"],
+        float(words.get("sent", 0)),
+        numbers["links"],
+        bool(words.get("fits", True)),
         float(words.get("idle", 0)),
-    )  # fmt: skip
+    )
 
 
 def _layout(words: dict[str, Any]) -> TrainingLayout:

@@ -89,9 +89,7 @@ def _tried(cluster: GpuCluster, model: ModelSizes) -> Iterator[TrainingLayout]:
     gpus = cluster.gpus
     for tensor in _powers(min(cluster.per_node, gpus)):
         for pipeline in _divisors(gpus // tensor if gpus % tensor == 0 else 0):
-            for layout in _with_data(
-                tensor, pipeline, gpus // (tensor * pipeline), CHECKPOINTS_OF[model.attention]
-            ):
+            for layout in _with_data(tensor, pipeline, gpus // (tensor * pipeline), CHECKPOINTS_OF[model.attention]):
                 yield layout
                 yield from _with_experts(layout, model)
 
@@ -126,9 +124,8 @@ def _with_data(tensor: int, pipeline: int, data: int, checkpoints: Sequence[str]
                 for shards in reversed(_divisors(data)):
                     for zero in (1,) if pipeline > 1 or shards == 1 else (3, 2, 1):
                         yield TrainingLayout(
-                            tensor, pipeline, shards, data // shards, micro, checkpoint, schedule,
-                            stages, zero,
-                        )  # fmt: skip
+                            tensor, pipeline, shards, data // shards, micro, checkpoint, schedule, stages, zero
+                        )
 
 
 def _powers(most: int) -> list[int]:
@@ -159,9 +156,7 @@ def measured(size: Run, measure: Callable[[], Measured]) -> Measured:
     return measure()
 
 
-def simulated(
-    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measured
-) -> PlanRow:
+def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measured) -> PlanRow:
     """The same by runs of the training step, in which one rank of each role stands for the others. `known` may have some of the
     runs from before."""
     micro = layout.micro_batches(model)
@@ -211,14 +206,7 @@ def _as_in(longest: Measured, stage: str, memory: dict[str, float]) -> dict[str,
 def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple[int, ...]]:
     """Ranks of a stage do the same if they have as many rows of each parameter."""
     in_stage = layout.ranks // layout.pipeline
-    lengths = {
-        model.experts,
-        model.words,
-        model.width,
-        model.ffn,
-        model.query_width,
-        model.kv_heads * model.head,
-    }
+    lengths = {model.experts, model.words, model.width, model.ffn, model.query_width, model.kv_heads * model.head}
     if not model.is_gated:
         lengths |= {1, model.sequence}  # positions
     lengths |= {length // layout.tensor for length in lengths}
@@ -233,10 +221,12 @@ def roles_of(model: ModelSizes, layout: TrainingLayout) -> Callable[[int], tuple
         return min(each, max(0, length - shard * each))
 
     kinds = [
-        (*(rows(length, shard) for length in sorted(lengths)),
-         *(rows(length, shard // layout.experts, few) for length in sorted(of_experts)))
+        (
+            *(rows(length, shard) for length in sorted(lengths)),
+            *(rows(length, shard // layout.experts, few) for length in sorted(of_experts)),
+        )
         for shard in range(layout.shards)
-    ]  # fmt: skip
+    ]
     return lambda rank: (rank // in_stage, *kinds[rank // layout.tensor % layout.shards])
 
 
@@ -268,27 +258,44 @@ def run(
 
 
 def step(
-    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, layers: int, micro: int, fold: Fold,
+    model: ModelSizes,
+    layout: TrainingLayout,
+    cluster: GpuCluster,
+    layers: int,
+    micro: int,
+    fold: Fold,
     timelines: bool = False,
-) -> Report[Any]:  # fmt: skip
+) -> Report[Any]:
     """The run of a step with so many layers in each stage and so many micro-batches."""
     small = model.changed(layers=layout.layers(layers), batch=layout.data * layout.micro * micro)
     device = replace(cluster.device, memory=ROOM)
     return runner.run(
-        train, layout.ranks, (small, layout), net=cluster.network, device=device, shapes=True,
-        speeds=dict(cluster.speeds), fold=fold, timelines=timelines,
-    )  # fmt: skip
+        train,
+        layout.ranks,
+        (small, layout),
+        net=cluster.network,
+        device=device,
+        shapes=True,
+        speeds=dict(cluster.speeds),
+        fold=fold,
+        timelines=timelines,
+    )
 
 
-def whole_step(
-    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, notes: bool = True
-) -> Report[Any]:
+def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, notes: bool = True) -> Report[Any]:
     """A step with all layers and micro-batches. `notes`: see `train`."""
     given = {} if notes else {"notes": False}
     return runner.run(
-        train, layout.ranks, (model, layout), given, net=cluster.network, shapes=True, speeds=dict(cluster.speeds),
-        device=replace(cluster.device, memory=ROOM), fold=proved_roles(model, layout, cluster),
-    )  # fmt: skip
+        train,
+        layout.ranks,
+        (model, layout),
+        given,
+        net=cluster.network,
+        shapes=True,
+        speeds=dict(cluster.speeds),
+        device=replace(cluster.device, memory=ROOM),
+        fold=proved_roles(model, layout, cluster),
+    )
 
 
 def proved_roles(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Fold:

@@ -28,9 +28,8 @@ FORWARD, BACKWARD = 2, 5  # products of queries and keys, or as large ones
 
 @silent
 def tiled_attention(
-    query: T, key: T, value: T, known: tuple[Array, Array] | None = None, kernel: str = "2",
-    sees_all: bool = False,
-) -> T:  # fmt: skip
+    query: T, key: T, value: T, known: tuple[Array, Array] | None = None, kernel: str = "2", sees_all: bool = False
+) -> T:
     """Causal attention, or with `sees_all` that of all pairs, of `query` (…, heads, L, E) to `key` and `value` (…, heads, L, E), whose heads several query
     heads may share. `known`: what `outputs` has found before, so that only the gradient is left to compute. `kernel`: which
     FlashAttention a device takes for it, as one operation."""

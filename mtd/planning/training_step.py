@@ -41,7 +41,7 @@ METRICS = "the peak of memory while metrics are computed"
 
 def train(
     model: ModelSizes, layout: TrainingLayout, steps: int = 1, dtype: str = "bfloat16", notes: bool = True
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Take `steps` steps. Returns the losses (of the last stage), and this rank's memory by category at its peak. With `notes`,
     micro-batches that repeat others may be noted instead of run (`fold.repeats`). The bytes that an allocator reserves are
     known only where all of them were run; else they are None."""
@@ -65,12 +65,7 @@ def train(
         optimizer.zero_grad()
     peak = ledger.of("cuda").snapshot().peak_by_category if pools.pool() else {}
     reserved = reserves.reserved if reserves else None
-    return {
-        "losses": losses,
-        "peak": peak,
-        "metrics": current().extras.get(METRICS, {}),
-        "reserved": reserved,
-    }
+    return {"losses": losses, "peak": peak, "metrics": current().extras.get(METRICS, {}), "reserved": reserved}
 
 
 def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype: str = "bfloat16") -> None:
@@ -117,13 +112,9 @@ def _expert_mesh(layout: TrainingLayout) -> Any:
     """The mesh in which experts are shared: of the ranks with the same ones, shards of each."""
     extras = current().extras
     if EXPERTS not in extras:
-        sizes = (
-            layout.pipeline, layout.replicas, layout.shards // layout.experts, layout.experts, layout.tensor
-        )  # fmt: skip
+        sizes = (layout.pipeline, layout.replicas, layout.shards // layout.experts, layout.experts, layout.tensor)
         with new_groups.without_meeting():
-            extras[EXPERTS] = mesh = init_device_mesh(
-                "cuda", sizes, mesh_dim_names=("pp", "dp", "fsdp", "ep", "tp")
-            )
+            extras[EXPERTS] = mesh = init_device_mesh("cuda", sizes, mesh_dim_names=("pp", "dp", "fsdp", "ep", "tp"))
             mesh["dp", "fsdp"]
     return extras[EXPERTS]
 
@@ -139,9 +130,7 @@ def _stages(rank: int, layout: TrainingLayout) -> list[int]:
     return list(range(rank, layout.all_stages, layout.pipeline))
 
 
-def built(
-    model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, stage: int, dtype: str
-) -> TransformerPart:
+def built(model: ModelSizes, layout: TrainingLayout, mesh: DeviceMesh, stage: int, dtype: str) -> TransformerPart:
     """One stage, cut and sharded."""
     context = _context(layout) if layout.context > 1 else None
     where = _expert_mesh(layout) if model.experts else None
@@ -150,15 +139,18 @@ def built(
         mesh["tp"].get_group() if layout.tensor > 1 else None,
     )
     part = TransformerPart(
-        model, layers_of(model, layout, stage), layout.checkpoint, context,
-        (stage == 0, stage == layout.all_stages - 1), is_tied(model, layout), places,
-    )  # fmt: skip
+        model,
+        layers_of(model, layout, stage),
+        layout.checkpoint,
+        context,
+        (stage == 0, stage == layout.all_stages - 1),
+        is_tied(model, layout),
+        places,
+    )
     if layout.tensor > 1:
         own = model.changed(sequence=model.sequence // layout.context)
         cutting.cut(part, mesh["tp"], own, layout.sequence)
-    policy = MixedPrecisionPolicy(
-        param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients)
-    )
+    policy = MixedPrecisionPolicy(param_dtype=getattr(torch, dtype), reduce_dtype=getattr(torch, model.gradients))
     there = CPUOffloadPolicy() if layout.offload == "parameters" else None
     shard = partial(fully_shard, mp_policy=policy, offload_policy=there, src_data_rank=None)
     for layer in part.layers:

@@ -61,9 +61,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Any, turn: Any) -> Any:
         rows, length, _ = x.shape
-        q, k, v = (
-            matrix(x).reshape(rows, length, -1, self.size) for matrix in (self.query, self.key, self.value)
-        )
+        q, k, v = (matrix(x).reshape(rows, length, -1, self.size) for matrix in (self.query, self.key, self.value))
         if turn is not None:
             q, k = self.turned(q, *turn), self.turned(k, *turn)
         group = self.context
@@ -116,9 +114,7 @@ def mlp_of(model: ModelSizes, number: int, places: ExpertPlaces) -> nn.Module:
 
 
 class TransformerLayer(nn.Module):
-    def __init__(
-        self, model: ModelSizes, how: str, number: int = 0, places: ExpertPlaces = ONE_PLACE
-    ) -> None:
+    def __init__(self, model: ModelSizes, how: str, number: int = 0, places: ExpertPlaces = ONE_PLACE) -> None:
         super().__init__()
         norm = norm_of(model)
         self.how, self.dropout = how, model.dropout
@@ -211,9 +207,15 @@ class TransformerPart(nn.Module):
     is the embedding's."""
 
     def __init__(
-        self, model: ModelSizes, layers: range, how: str, context: ProcessGroup | None = None,
-        ends: tuple[bool, bool] = (True, True), tied: bool = False, places: ExpertPlaces = ONE_PLACE,
-    ) -> None:  # fmt: skip
+        self,
+        model: ModelSizes,
+        layers: range,
+        how: str,
+        context: ProcessGroup | None = None,
+        ends: tuple[bool, bool] = (True, True),
+        tied: bool = False,
+        places: ExpertPlaces = ONE_PLACE,
+    ) -> None:
         super().__init__()
         self.context = context
         self.has_turns, self.size = model.is_gated, model.head

@@ -36,9 +36,7 @@ from transports.clock import PICO
 ADAM: Final = SINGLE + 2 * 3 * SINGLE  # bytes for each number: its gradient is read, the rest written, too
 
 
-def unhidden(
-    model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measure_anew
-) -> float:
+def unhidden(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measure_anew) -> float:
     """Seconds that a step takes longer than `bounds.bounded` says, at least."""
     times = bounds.of_a_layer(model, layout, cluster, known)
     sent = ShardTimes(model, layout, cluster, known)
@@ -93,9 +91,7 @@ class ShardTimes:
         return scatter + (layers - 1) * max(0.0, scatter - longest)
 
 
-def _of_micro_batches(
-    model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes, sent: ShardTimes
-) -> float:
+def _of_micro_batches(model: ModelSizes, layout: TrainingLayout, times: MicroBatchTimes, sent: ShardTimes) -> float:
     """Each one gathers all units forwards. Backwards it gathers a layer while the one behind it computes. With zero = 1
     only the first one gathers."""
     gather = sent.of("all_gather", sent.layer)
@@ -108,15 +104,18 @@ def _of_micro_batches(
     return layout.micro_batches(model) * each
 
 
-def collective_time(
-    kind: str, stride: int, ranks: int, length: int, dtype: str, cluster: GpuCluster
-) -> float:
+def collective_time(kind: str, stride: int, ranks: int, length: int, dtype: str, cluster: GpuCluster) -> float:
     """Seconds of a collective among ranks so far apart, `stride` such groups side by side. Each rank has a shard of so
     many numbers."""
     report = runner.run(
-        carry_out, stride * ranks, (kind, stride, ranks, length, dtype), net=cluster.network, shapes=True,
-        device=replace(cluster.device, memory=ROOM), fold=lambda rank: 0,
-    )  # fmt: skip
+        carry_out,
+        stride * ranks,
+        (kind, stride, ranks, length, dtype),
+        net=cluster.network,
+        shapes=True,
+        device=replace(cluster.device, memory=ROOM),
+        fold=lambda rank: 0,
+    )
     return min(at for rank in report.ranks for _, at in rank.marks) / PICO
 
 

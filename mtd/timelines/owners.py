@@ -47,9 +47,7 @@ def _unit(unit: Gathered, devices: DeviceTime | None) -> str:
     names = unit.names
     if devices is not None:
         known = (devices.names.known(shared[0].module) for shared in unit.places)
-        whole_names = [
-            f"{whole}.{shared[0].name}" for whole, shared in zip(known, unit.places, strict=True) if whole
-        ]
+        whole_names = [f"{whole}.{shared[0].name}" for whole, shared in zip(known, unit.places, strict=True) if whole]
         names = whole_names or names
     return common(names) or "the outermost unit"
 

@@ -23,9 +23,7 @@ class TimelineRecorder:
 
     sees_messages = False
 
-    def __init__(
-        self, line: timeline.RankTimeline, now: Callable[[], int], devices: DeviceTime | None
-    ) -> None:
+    def __init__(self, line: timeline.RankTimeline, now: Callable[[], int], devices: DeviceTime | None) -> None:
         self.line, self.now, self.devices = line, now, devices
         self.gauge: Callable[[], int] = lambda: -1
         self.owner: str | None = None  # of what comes next, where it is known; else it is looked for
@@ -51,9 +49,16 @@ class TimelineRecorder:
         known, now = self._issued.pop(doing, None), self.now()
         key = _key(doing)
         self.line.collectives[key] = timeline.CollectiveSpan(
-            key, doing.fingerprint.operation, owner, _nbytes(doing),
-            None if known is None else known[0], began, now, tuple(doing.channel.ranks), doing.fingerprint.root,  # type: ignore[attr-defined]
-        )  # fmt: skip
+            key,
+            doing.fingerprint.operation,
+            owner,
+            _nbytes(doing),
+            None if known is None else known[0],
+            began,
+            now,
+            tuple(doing.channel.ranks),  # type: ignore[attr-defined]
+            doing.fingerprint.root,
+        )
         if known is None:
             self._wait(began, now, key, False)
 
@@ -70,7 +75,7 @@ class TimelineRecorder:
 
     def sent(
         self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         if doing.sequence == wire.POINT_TO_POINT:
             key = self._numbered((self.line.rank, to, doing.group, step))
             self.line.sent[key] = timeline.SentMessage(since, nbytes)

@@ -37,12 +37,21 @@ class NodeKind(IntEnum):
 
 FIELDS: Final = {  # of protobuf, for what an attribute holds: an int64, a uint64, a bool
     **dict.fromkeys(("comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag"), 9),
-    **dict.fromkeys(("start_picos", "duration_picos"), 13), "is_cpu_op": 27,
-}  # fmt: skip
+    **dict.fromkeys(("start_picos", "duration_picos"), 13),
+    "is_cpu_op": 27,
+}
 COLLECTIVES: Final = (
-    "all_reduce", "reduce", "all_gather", "gather", "scatter", "broadcast", "all_to_all",
-    "reduce_scatter", "reduce_scatter_block", "barrier",
-)  # fmt: skip
+    "all_reduce",
+    "reduce",
+    "all_gather",
+    "gather",
+    "scatter",
+    "broadcast",
+    "all_to_all",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "barrier",
+)
 
 
 @dataclass(frozen=True)
@@ -104,9 +113,12 @@ def encoded(rank: int, nodes: Sequence[TraceNode]) -> bytes:
 def _node(rank: int, node: TraceNode) -> bytes:
     whole = node.start // PER_MICROSECOND, node.duration // PER_MICROSECOND
     parts = [
-        number_field(1, node.number), bytes_field(2, node.name), number_field(3, node.kind),
-        packed_field(5, node.after), *map(number_field, (6, 7), whole),
-    ]  # fmt: skip
+        number_field(1, node.number),
+        bytes_field(2, node.name),
+        number_field(3, node.kind),
+        packed_field(5, node.after),
+        *map(number_field, (6, 7), whole),
+    ]
     numbers = {"is_cpu_op": 0, "start_picos": node.start, "duration_picos": node.duration}
     if node.kind == NodeKind.COLLECTIVE:
         numbers |= {"comm_type": COLLECTIVES.index(node.collective), "comm_size": node.nbytes}
@@ -147,9 +159,7 @@ def _messages(data: bytes) -> list[bytes]:
     while at < len(data):
         length, at = protobuf.read_varint(data, at)
         if at + length > len(data):
-            raise TraceError(
-                f"a message of {length} bytes begins at byte {at}, but {len(data) - at} are left"
-            )
+            raise TraceError(f"a message of {length} bytes begins at byte {at}, but {len(data) - at} are left")
         found.append(data[at : at + length])
         at += length
     return found
@@ -177,9 +187,15 @@ def _read_node(data: bytes) -> TraceNode:
 
     known = NodeKind(kind) if kind in set(NodeKind) else NodeKind.COMPUTE
     found = TraceNode(
-        number, name, known, tuple(dict.fromkeys(after)), whole("start_picos", start * PER_MICROSECOND),
-        whole("duration_picos", duration * PER_MICROSECOND), nbytes=whole("comm_size"), tag=whole("comm_tag"),
-    )  # fmt: skip
+        number,
+        name,
+        known,
+        tuple(dict.fromkeys(after)),
+        whole("start_picos", start * PER_MICROSECOND),
+        whole("duration_picos", duration * PER_MICROSECOND),
+        nbytes=whole("comm_size"),
+        tag=whole("comm_tag"),
+    )
     if known == NodeKind.COLLECTIVE:
         place, ranks = whole("comm_type", -1), attributes.get("pg_ranks", ())
         if place >= len(COLLECTIVES):

@@ -55,9 +55,15 @@ def parsed(tree: Any, title: str = "") -> Scene:
         elif event.get("ph") == "X":
             start, length = _picos(event, "ts", number), _picos({"dur": 0, **event}, "dur", number)
             spans.append(
-                (where, start, start + max(length, 0), str(event.get("name", "")),
-                 str(event.get("cat", "")), str(words.get("what", "")))
-            )  # fmt: skip
+                (
+                    where,
+                    start,
+                    start + max(length, 0),
+                    str(event.get("name", "")),
+                    str(event.get("cat", "")),
+                    str(words.get("what", "")),
+                )
+            )
     if not spans:
         raise TraceError('there is no span in it: none of its events has "ph": "X"')
     lanes = list(dict.fromkeys(span[0] for span in sorted(spans, key=lambda span: span[1])))
@@ -66,12 +72,16 @@ def parsed(tree: Any, title: str = "") -> Scene:
     first = min((span[1] for span in spans), default=0)
     found = [
         LaneSpan(
-            place[where], start - first, end - first,
+            place[where],
+            start - first,
+            end - first,
             OPERATION if kind == OPERATION else kind if kind in ("wait", "transfer") else COMPUTE,
-            name, "", text or name,
+            name,
+            "",
+            text or name,
         )
         for where, start, end, name, kind, text in spans
-    ]  # fmt: skip
+    ]
     titles = [names.get(where) or f"{where[0]}/{where[1]}" for where in lanes]
     return Scene(title, titles, sorted(found, key=lambda span: (span.start, -span.end)))
 

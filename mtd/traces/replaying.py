@@ -110,7 +110,7 @@ def _named(node: TraceNode) -> Iterator[None]:
 
 def _do(
     node: TraceNode, works: dict[int, Work | None], groups: dict[tuple[int, ...], ProcessGroup | None], world: int
-) -> None:  # fmt: skip
+) -> None:
     """Begin it, once what it comes after is over."""
     for number in node.after:
         work = works.pop(number, None)

@@ -73,9 +73,14 @@ def _ended(page: Page, walk: str, folder: Path, command: list[str]) -> bool:
     words = [word.replace("CENSUS", str(folder)) for word in command]
     try:
         ended = subprocess.run(
-            words, cwd=HOUSE, env=marks.surroundings(folder, HOUSE), stdin=subprocess.DEVNULL,
-            capture_output=True, timeout=LONGEST, check=False,
-        )  # fmt: skip
+            words,
+            cwd=HOUSE,
+            env=marks.surroundings(folder, HOUSE),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LONGEST,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         page.say(f"{walk}: {' '.join(command[1:])} took more than {LONGEST} s")
         return False
@@ -105,13 +110,15 @@ def _report(page: Page, functions: list[marks.MarkedFunction], by: dict[int, lis
     for name, room in [*sorted(rooms.items()), ("together", whole)]:
         whole += room if name != "together" else Counter()
         share = room["entered"] / room["functions"]
-        page.as_it_is(f"{name:<27} {room['functions']:>9,} {room['entered']:>8,} {share:>5.0%} {room['files']:>12,} {room['lines']:>13,}")  # fmt: skip
+        page.as_it_is(
+            f"{name:<27} {room['functions']:>9,} {room['entered']:>8,} {share:>5.0%} {room['files']:>12,} {room['lines']:>13,}"
+        )
 
 
 def _list_names(page: Page, used: Path | None) -> int:
     outside = frozenset[str]() if used is None else names.read_used(used)
     found = names.unused(HOUSE, outside)
-    page.say(f"{len(found)} public names with {sum(one.lines for one in found):,} lines, which nobody uses here")  # fmt: skip
+    page.say(f"{len(found)} public names with {sum(one.lines for one in found):,} lines, which nobody uses here")
     for one in found:
         page.as_it_is(f"{one.lines:>5}  {one.name:<36} {one.path}")
     return 0

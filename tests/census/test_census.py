@@ -53,9 +53,12 @@ import marked
         ("marked.Kind().method()", "method inner"),
         ("marked.Kind().waits().close()", ""),
         ("asyncio.run(marked.Kind().waits())", "waits"),
-        ("try: marked.raises()\nexcept ValueError as e: assert traceback.extract_tb(e.__traceback__)[-1].line == 'raise ValueError'", "raises"),
+        (
+            "try: marked.raises()\nexcept ValueError as e: assert traceback.extract_tb(e.__traceback__)[-1].line == 'raise ValueError'",
+            "raises",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mark_says_that_a_function_was_entered(tmp_path: Path, deed: str, entered: str) -> None:
     house, folder = tmp_path / "house", tmp_path / "folder"
     house.mkdir()
@@ -64,9 +67,12 @@ def test_a_mark_says_that_a_function_was_entered(tmp_path: Path, deed: str, ente
     module.write_text(MODULE)
     functions = marks.begin(folder, house, [module])
     ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(deed=deed)], env=marks.surroundings(folder, house),
-        check=False, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", PROGRAM.format(deed=deed)],
+        env=marks.surroundings(folder, house),
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
     found = {one.name for one, mark in zip(functions, marks.entered(folder), strict=True) if mark}
     assert found == set(entered.split())

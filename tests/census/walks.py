@@ -38,19 +38,13 @@ def programs(house: Path) -> list[Command]:
 
 
 def _small(program: str) -> list[str]:
-    return [
-        f"--{name}={count}"
-        for name, count in SMALL.items()
-        if f'"--{name}"' in program or f'("{name}"' in program
-    ]
+    return [f"--{name}={count}" for name, count in SMALL.items() if f'"--{name}"' in program or f'("{name}"' in program]
 
 
 def notebooks(house: Path) -> list[Command]:
     """Every notebook without blanks, executed."""
     run = [*PYTHON, "-c", "from nbclient.cli import main; main()"]
-    found = sorted((house / "notebooks").glob("00_*.ipynb")) + sorted(
-        (house / "notebooks/solutions").glob("*.ipynb")
-    )
+    found = sorted((house / "notebooks").glob("00_*.ipynb")) + sorted((house / "notebooks/solutions").glob("*.ipynb"))
     return [[*run, str(file.relative_to(house))] for file in found]
 
 
@@ -76,12 +70,20 @@ def launchers(house: Path) -> list[Command]:
 def commands(house: Path) -> list[Command]:
     """The commands that simulate, explain and plan."""
     said = (
-        "zoo", "museum 13/whole_tensor", "simulate all_reduce --ranks 12", "papers ddp_overlap",
-        "game network --par", "doctor", "road", "likeness",
-        f"run --ranks 4 --seeds 20 {TRAINS}", f"run --ranks 4 --device h100 --page CENSUS/page.html {TRAINS}",
-        f"run --ranks 4 --journal CENSUS/journal {TRAINS}", "show CENSUS/journal",
+        "zoo",
+        "museum 13/whole_tensor",
+        "simulate all_reduce --ranks 12",
+        "papers ddp_overlap",
+        "game network --par",
+        "doctor",
+        "road",
+        "likeness",
+        f"run --ranks 4 --seeds 20 {TRAINS}",
+        f"run --ranks 4 --device h100 --page CENSUS/page.html {TRAINS}",
+        f"run --ranks 4 --journal CENSUS/journal {TRAINS}",
+        "show CENSUS/journal",
         "plan gpt-small --gpus 8 --device h100 --simulate 2 --cache CENSUS/plans",
-    )  # fmt: skip
+    )
     return [[*MTD, *words.split()] for words in said]
 
 

@@ -11,10 +11,7 @@ SEEDS = range(1, 41)
 
 
 def table() -> list[str]:
-    rows = [
-        f"| bug | found in, of {len(SEEDS)} seeds | named in | first seed | as |",
-        "|---|---|---|---|---|",
-    ]
+    rows = [f"| bug | found in, of {len(SEEDS)} seeds | named in | first seed | as |", "|---|---|---|---|---|"]
     for bug in BUGS:
         with contextlib.redirect_stderr(io.StringIO()):  # of messages that nobody has received
             found = FoundBug.of(bug, SEEDS)

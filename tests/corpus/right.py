@@ -63,9 +63,16 @@ def batch() -> None:
     rank, size, right, left = around()
     one, two = torch.zeros(4), torch.zeros(4)
     mine, ops = of_rank(rank), dist.P2POp
-    all_of(dist.batch_isend_irecv([
-        ops(dist.isend, mine, right), ops(dist.irecv, one, left), ops(dist.isend, mine + 1, left), ops(dist.irecv, two, right),
-    ]))  # fmt: skip
+    all_of(
+        dist.batch_isend_irecv(
+            [
+                ops(dist.isend, mine, right),
+                ops(dist.irecv, one, left),
+                ops(dist.isend, mine + 1, left),
+                ops(dist.irecv, two, right),
+            ]
+        )
+    )
     if size == 2:  # both neighbours are one rank, whose messages come in order
         assert one.equal(of_rank(left)) and two.equal(of_rank(left) + 1)
     else:
@@ -272,11 +279,7 @@ def two_groups() -> None:
 def collective_beside_messages() -> None:
     rank, size, right, left = around()
     x, y = torch.ones(4), torch.zeros(4)
-    works: list[Any] = [
-        dist.irecv(y, left),
-        dist.all_reduce(x, async_op=True),
-        dist.isend(of_rank(rank), right),
-    ]
+    works: list[Any] = [dist.irecv(y, left), dist.all_reduce(x, async_op=True), dist.isend(of_rank(rank), right)]
     all_of(works)
     assert x[0].item() == size and y.equal(of_rank(left))
 
@@ -550,8 +553,13 @@ def of_lesson(number: float, name: str) -> None:
 
 
 SOLUTIONS = (
-    (13, "all_reduce"), (13, "all_gather"), (13, "reduce_scatter"), (13, "all_to_all"), (14, "all_reduce"), (14, "rabenseifner"),
-)  # fmt: skip
+    (13, "all_reduce"),
+    (13, "all_gather"),
+    (13, "reduce_scatter"),
+    (13, "all_to_all"),
+    (14, "all_reduce"),
+    (14, "rabenseifner"),
+)
 
 
 def all_programs() -> Iterator[RightProgram]:

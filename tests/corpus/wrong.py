@@ -36,14 +36,9 @@ class FoundBug(NamedTuple):
 
     @classmethod
     def of(cls, bug: WrongProgram, seeds: Sequence[int]) -> FoundBug:
-        found = {
-            seed: sim.survey(bug.function, bug.size, [seed], hardships=bug.hardships).failure
-            for seed in seeds
-        }
+        found = {seed: sim.survey(bug.function, bug.size, [seed], hardships=bug.hardships).failure for seed in seeds}
         failures = {seed: failure for seed, failure in found.items() if failure is not None}
-        named = [
-            failure for failure in failures.values() if all(word in failure.explain() for word in bug.named)
-        ]
+        named = [failure for failure in failures.values() if all(word in failure.explain() for word in bug.named)]
         kinds = dict.fromkeys(type(failure.error).__name__ for failure in failures.values())
         return cls(len(failures), len(named), min(failures, default=None), ", ".join(kinds))
 
@@ -382,4 +377,4 @@ BUGS = (
     WrongProgram(another_shape, ("op #0", "float32[3]", "float32[2]")),
     WrongProgram(waits_for_a_millisecond, ("ready",)),
     WrongProgram(locks_in_two_orders, ("lock",)),
-)  # fmt: skip
+)

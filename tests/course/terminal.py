@@ -107,9 +107,7 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         self.resize(columns, rows, tell=False)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        found = {
-            name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")
-        }
+        found = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mtd", *words], stdin=theirs, stdout=theirs, stderr=theirs, cwd=cwd,
             env={**found, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(HERE), **(env or {})},
@@ -146,9 +144,7 @@ class Terminal:
             assert time.monotonic() < end, f"waited for {wanted}, saw:\n{self.screen}"
             if not is_on:
                 shown = " ".join(str(self.screen).split())
-                assert all(" ".join(one.split()) in shown for one in wanted), (
-                    f"ended without {wanted}:\n{self.screen}"
-                )
+                assert all(" ".join(one.split()) in shown for one in wanted), f"ended without {wanted}:\n{self.screen}"
                 return str(self.screen)
 
     def press(self, keys: str) -> None:

@@ -45,9 +45,13 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def python(stack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", *arguments], cwd=stack.parent, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-P", *arguments],
+        cwd=stack.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": str(stack.parent)},
-    )  # fmt: skip
+    )
 
 
 def run(stack: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -77,10 +81,7 @@ def test_it_imports_numpy_and_nothing_of_ours(stack: Path) -> None:
                 tops = [one.name.partition(".")[0] for one in node.names]
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 tops = [str(node.module).partition(".")[0]]
-            assert all(top == "numpy" or top in sys.stdlib_module_names for top in tops), (
-                path,
-                tops,
-            )
+            assert all(top == "numpy" or top in sys.stdlib_module_names for top in tops), (path, tops)
     done = python(stack, "-c", GUARD)
     assert done.stdout == "all imported\n", done.stderr
 
@@ -91,11 +92,12 @@ def test_lessons_are_word_for_word_but_for_their_imports(stack: Path) -> None:
             continue
         before, after = (
             {
-                node.name: ast.unparse(node) for node in ast.parse(text).body
+                node.name: ast.unparse(node)
+                for node in ast.parse(text).body
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef))
             }
             for text in (one.source.solution(), (stack / one.file).read_text("utf-8"))
-        )  # fmt: skip
+        )
         gone = assembling.LEFT_OUT.get(one.module, frozenset()) | {
             getattr(node, "name", "") for node in assembling.tests_of(ast.parse(one.source.solution()))
         }
@@ -116,9 +118,13 @@ def test_a_name_that_the_stack_does_not_need_stays_where_the_learner_uses_it() -
 def test_the_commands_of_the_readme_train_over_each_wire(tmp_path: Path) -> None:
     """`mtd assemble && python -m mystack train --ranks 4`, in a clone that has no course."""
     made = subprocess.run(
-        [sys.executable, "-m", "mtd", "assemble"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-m", "mtd", "assemble"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": str(lesson.ROOM.parent)},
-    )  # fmt: skip
+    )
     assert made.returncode == 0 and "all modules are ours" in made.stdout, made.stderr
     stack = tmp_path / "mystack"
     over_tcp = run(stack, "train", "--ranks", "4")
@@ -149,18 +155,21 @@ def test_an_open_broker_is_a_wire_and_a_closed_one_says_what_it_wants(stack: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", ["lessons", "--help", "examine --ranks 1", "train --ranks 2 --steps 3 --every 1"]
-)
+@pytest.mark.parametrize("words", ["lessons", "--help", "examine --ranks 1", "train --ranks 2 --steps 3 --every 1"])
 def test_a_reader_who_has_seen_enough_ends_it_without_a_word(stack: Path, words: str) -> None:
     """As in `python -m mystack lessons | head`: nobody reads what is printed, here or by rank 0."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "mystack", *words.split()], cwd=stack.parent, text=True,
-            stdout=writing, stderr=subprocess.PIPE, timeout=300, env={**os.environ, "PYTHONPATH": str(stack.parent)},
-        )  # fmt: skip
+            [sys.executable, "-P", "-m", "mystack", *words.split()],
+            cwd=stack.parent,
+            text=True,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": str(stack.parent)},
+        )
     finally:
         os.close(writing)
     assert done.stderr == ""
@@ -172,19 +181,7 @@ def test_two_machines_train_an_odd_number_of_ranks_though_one_is_killed(stack: P
     with Hosts(2) if not why_not() else nullcontext() as hosts:
         first, second = hosts.names if hosts else ("", "")
         at = ["--host", "10.99.0.1"] if hosts else []
-        train = [
-            "train",
-            "--ranks",
-            "5",
-            "--here",
-            "3",
-            "--kill",
-            "4@4",
-            "--ddp",
-            "17",
-            *at,
-            *STEPS,
-        ]
+        train = ["train", "--ranks", "5", "--here", "3", "--kill", "4@4", "--ddp", "17", *at, *STEPS]
         with start(stack, first, *train) as here:
             assert here.stdout is not None and "3 of 5 ranks will run here" in here.stdout.readline()
             typed = here.stdout.readline().split("mystack ")[1].split()
@@ -214,9 +211,12 @@ def test_both_machines_end_when_a_cable_is_pulled(stack: Path) -> None:
 def start(stack: Path, host: str, *words: str) -> subprocess.Popen[str]:
     inside = ["ip", "netns", "exec", host] if host else []
     return subprocess.Popen(
-        [*inside, sys.executable, "-u", "-P", "-m", "mystack", *words], cwd=stack.parent, text=True, stdout=subprocess.PIPE,
+        [*inside, sys.executable, "-u", "-P", "-m", "mystack", *words],
+        cwd=stack.parent,
+        text=True,
+        stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(stack.parent)},
-    )  # fmt: skip
+    )
 
 
 REFUSED = {
@@ -299,12 +299,7 @@ def test_properties_are_left_out_written_or_not(number: int) -> None:
         (13, "(rank - step - 1) % size", "(rank - step) % size", ["--all-reduce", "ring"]),
         (2, "stretched, keepdims=True)", "stretched, keepdims=True) / 2", []),
         (3, "grads[following] + part if", "part if", []),
-        (
-            8,
-            "return np.frombuffer(payload, dtype)",
-            "return np.frombuffer(payload[::-1], dtype)",
-            [],
-        ),
+        (8, "return np.frombuffer(payload, dtype)", "return np.frombuffer(payload[::-1], dtype)", []),
         (31, "return all_rows(grad)", "return 2 * all_rows(grad)", []),
         (32, "exchanged(grad, ctx.came, ctx.sent)", "2 * exchanged(grad, ctx.came, ctx.sent)", []),
         (34, "part if before is None else before + part", "part", ["--schedule", "34"]),

@@ -12,16 +12,7 @@ from typing import Any
 import pytest
 
 from minitorch_dist import sim
-from minitorch_dist.distributed.pipelining.orders import (
-    Action,
-    B,
-    F,
-    I,
-    Pipe,
-    W,
-    everyones,
-    one_forward_one_backward,
-)
+from minitorch_dist.distributed.pipelining.orders import Action, B, F, I, Pipe, W, everyones, one_forward_one_backward
 from minitorch_dist.distributed.schedules.choice import known
 from minitorch_dist.distributed.schedules.links import Links
 from mtd import cli
@@ -162,14 +153,7 @@ def small_tasks() -> Iterator[Any]:
 
 def test_all_ways_to_cut_three_layers_are_above_the_bound() -> None:
     judge, best = judge_of(19), {}
-    cuts = (
-        [[0, 1, 2]],
-        [[0], [1, 2]],
-        [[0, 1], [2]],
-        [[0], [1], [2]],
-        [[1], [0], [2]],
-        [[0, 2], [1]],
-    )
+    cuts = ([[0, 1, 2]], [[0], [1, 2]], [[0, 1], [2]], [[0], [1], [2]], [[1], [0], [2]], [[0, 2], [1]])
     for task in small_tasks():
         for cut, name in itertools.product(cuts, judge.PLAIN):
             answer = [(layers, name) for layers in cut]
@@ -211,8 +195,8 @@ def test_the_knapsack_is_the_best_of_all_subsets() -> None:
         room = cap - 3 * sum(task.parameters) / 3
         best = 0
         for kept in itertools.product((False, True), repeat=4):
-            before = list(itertools.accumulate((k * a for k, a in zip(kept, task.activations, strict=True)), initial=0))  # fmt: skip
-            needs = [b + a + p / 2 for b, a, p in zip(before, task.activations, task.parameters, strict=False)]  # fmt: skip
+            before = list(itertools.accumulate((k * a for k, a in zip(kept, task.activations, strict=True)), initial=0))
+            needs = [b + a + p / 2 for b, a, p in zip(before, task.activations, task.parameters, strict=False)]
             if max(*needs, before[-1]) <= room:
                 best = max(best, sum(k * ms for k, ms in zip(kept, task.ms, strict=True)))
         assert judge.most_kept(task) == best
@@ -404,9 +388,11 @@ def test_all_small_transports_keep_the_contract_and_are_above_the_bound() -> Non
     tasks = [
         judge.Task(f"{ranks} ranks", ranks, rounds, peers, count, nbytes, ms)
         for ranks, rounds, peers, count, nbytes, ms in (
-            (2, 3, 1, 2, 100, 0.0), (3, 2, 2, 1, 50_000, 0.0), (5, 2, 2, 2, 0, 2.0),
+            (2, 3, 1, 2, 100, 0.0),
+            (3, 2, 2, 1, 50_000, 0.0),
+            (5, 2, 2, 2, 0, 2.0),
         )
-    ]  # fmt: skip
+    ]
     with CHAPTERS[28].modules():
         for transport in small_transports(judge, judge.simple.wires):
             judge.demand_right(transport)
@@ -481,7 +467,7 @@ def test_an_answer_uses_the_learners_own_lesson(folder: Path) -> None:
     """Not before it passed: until then ours is taken."""
     own = folder / "15_which_one"
     ours = CHAPTERS[15].lesson.source.solution()
-    (own / "choice.py").write_text(ours.replace("return min(PRICES", "raise KeyError('mine')\n    return min(PRICES"))  # fmt: skip
+    (own / "choice.py").write_text(ours.replace("return min(PRICES", "raise KeyError('mine')\n    return min(PRICES"))
     text = "from choice import choose\n\ndef reserve(jobs, send):\n    class Links:\n        alpha, beta = 1, 1\n    return [(choose(job.ranks, job.nbytes, Links), 1) for job in jobs]\n"
     assert judging.held(CHAPTERS[15], text).place
     with pytest.raises(NotAdmitted, match="KeyError: 'mine'"):

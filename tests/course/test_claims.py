@@ -106,9 +106,7 @@ def test_of_six_ranks_partner_seven_would_have_brought_two() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4, 8])
-def test_the_bus_bandwidth_of_a_ring_is_half_where_bytes_cost_as_much_as_messages(
-    size: int,
-) -> None:
+def test_the_bus_bandwidth_of_a_ring_is_half_where_bytes_cost_as_much_as_messages(size: int) -> None:
     """Lesson 15: n β = P α gives half of what the link is sold as; much larger n gives nearly all."""
     alpha, rate = 5e-6, 12.5e9  # 100 Gb/s
 
@@ -197,10 +195,7 @@ def test_where_even_ranks_send_first_long_messages_take_twice_the_time(size: int
     with solved(7) as shift, strict():
         turns, both = (
             sim.run(program, size, arguments, net="sim://?latency=1us&rate=1GB/s").time
-            for program, arguments in (
-                (even_ranks_send_first, (10**6,)),
-                (shift.shift, (torch.ones(10**6),)),
-            )
+            for program, arguments in ((even_ranks_send_first, (10**6,)), (shift.shift, (torch.ones(10**6),)))
         )
     assert turns / both == pytest.approx(2, rel=0.01)
 
@@ -254,18 +249,13 @@ def test_the_bounds_of_messages_in_turn_of_algorithms_that_fold() -> None:
                 def rank() -> int:
                     return size - 1 - real()
 
-                ours = SimpleNamespace(
-                    **{name: getattr(dist, name) for name in ("get_world_size", "ReduceOp")}
-                )
+                ours = SimpleNamespace(**{name: getattr(dist, name) for name in ("get_world_size", "ReduceOp")})
                 ours.get_rank = rank
                 ours.send = lambda tensor, to: dist.send(tensor, size - 1 - to)
                 ours.isend = lambda tensor, to: dist.isend(tensor, size - 1 - to)
                 ours.recv = lambda tensor, source: dist.recv(tensor, size - 1 - source)
                 functions = {"dist": ours}
-                exec(
-                    inspect.getsource(doubling).replace("import minitorch_dist.distributed as dist", ""),
-                    functions,
-                )
+                exec(inspect.getsource(doubling).replace("import minitorch_dist.distributed as dist", ""), functions)
                 functions["all_reduce"](tensor)  # type: ignore[operator]
 
             for all_reduce in (doubling.all_reduce, mirrored) if size < 10 else (doubling.all_reduce,):
@@ -279,9 +269,7 @@ def test_where_halving_is_the_best_of_three(size: int) -> None:
     with solved(15) as choice:
         best = []
         for eighth in range(-80, 96):
-            times = {
-                name: choice.PRICES[name](size, 10 ** (eighth / 8), Links(10**6, 10**6)) for name in names
-            }
+            times = {name: choice.PRICES[name](size, 10 ** (eighth / 8), Links(10**6, 10**6)) for name in names}
             best.append(min(names, key=lambda name: times[name]))
     assert best[0] == "recursive_doubling"
     assert ("rabenseifner" in best) == (size not in (2, 3, 5, 6, 7))
@@ -296,9 +284,7 @@ def test_the_parentheses_of_a_sum_count_and_not_the_order_of_two() -> None:
     for size in (2, 3, 5, 8):
 
         def program() -> list[float]:
-            tensor = torch.tensor(
-                [0.1 * (dist.get_rank() + 1), 1e16 * (-1) ** dist.get_rank()], dtype=torch.float64
-            )
+            tensor = torch.tensor([0.1 * (dist.get_rank() + 1), 1e16 * (-1) ** dist.get_rank()], dtype=torch.float64)
             dist.all_reduce(tensor, algorithm="recursive_doubling")
             return list(tensor.tolist())
 
@@ -580,9 +566,7 @@ def test_the_balance_loss_is_one_where_all_is_equal_and_the_number_of_experts_wh
         assert grad[0].tolist() == sorted(grad[0].tolist(), reverse=True) and grad[0, 0] > grad[0, 1] > 0
 
 
-@pytest.mark.parametrize(
-    ("wants", "factor", "ms"), [("all", 4.0, 48), ("spread", 4.0, 12), ("all", 1.25, 16)]
-)
+@pytest.mark.parametrize(("wants", "factor", "ms"), [("all", 4.0, 48), ("spread", 4.0, 12), ("all", 1.25, 16)])
 def test_a_layer_of_experts_takes_as_long_as_its_fullest_rank(wants: str, factor: float, ms: int) -> None:
     """Lesson 32: 4 ranks of one expert, 12 tokens each, 1 ms for a token, free messages."""
 

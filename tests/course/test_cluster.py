@@ -67,6 +67,7 @@ def test_the_picture_has_a_line_for_each_machine() -> None:
     lines = elastic.lanes(cluster).split("\n")
     assert lines[0] == "machine 0  ··✗" and lines[1] == "machine 1  ··"
     assert [repr(machine) for machine in cluster.machines] == [
-        "<Machine 0: 5 actions, life 1, 0 messages>", "<Machine 1: 3 actions, life 1, 0 messages>"
-    ]  # fmt: skip
+        "<Machine 0: 5 actions, life 1, 0 messages>",
+        "<Machine 1: 3 actions, life 1, 0 messages>",
+    ]
     assert str(Trouble(0, 5)) == "machine 0 before its action 5 dies and does not come back"

@@ -70,7 +70,9 @@ def test_without_a_folder_one_is_told_how_to_make_one(home: Path, capsys: pytest
     assert "Lesson plus" in listing and "What is plus?" in listing and "mtd init course" in listing
 
 
-def test_the_list_is_one_screen_wherever_one_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_the_list_is_one_screen_wherever_one_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """24 lines of 80 columns, with a line for the prompt; the question of the present lesson is there."""
     monkeypatch.setenv("COLUMNS", "80")
     for one in lesson.all_lessons():
@@ -94,9 +96,7 @@ def test_a_reader_who_has_seen_enough_ends_it_without_a_word(
     assert capsys.readouterr() == ("", "")
 
 
-def test_unwritten_blanks_are_shown_with_their_lines(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritten_blanks_are_shown_with_their_lines(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = out(capsys, "check", "twice", status=1)
     assert "Still to be written in 02_twice/twice.py" in said and "in twice" in said
     assert "line 7  blank 1: two of it" in said and "With plus." in said
@@ -108,14 +108,19 @@ def test_failing_and_passing(course: Path, capsys: pytest.CaptureFixture[str]) -
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
-    order = ["no picture", "✘ correct: the sum of 2 and 3", "again: mtd check 1", "✘ correct  ✔ rounds", "Why it matters",
-             "https://example.org/plus", "Save the file"]  # fmt: skip
+    order = [
+        "no picture",
+        "✘ correct: the sum of 2 and 3",
+        "again: mtd check 1",
+        "✘ correct  ✔ rounds",
+        "Why it matters",
+        "https://example.org/plus",
+        "Save the file",
+    ]
     places = [said.index(part) for part in order]
     assert places == sorted(places)
     assert "Why it matters" not in out(capsys, "check", status=1)  # once
-    assert "has no lamp 'left'; it has correct and rounds" in out(
-        capsys, "check", "1", "--only", "left", status=2
-    )
+    assert "has no lamp 'left'; it has correct and rounds" in out(capsys, "check", "1", "--only", "left", status=2)
     file.write_text(SOLVED[1])
     said = out(capsys, "check")
     assert "★★★" in said and "Next: 02 Lesson twice" in said and "mtd predict 1" in said
@@ -146,9 +151,7 @@ def test_a_damaged_progress_is_told(course: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
-def test_guessing_first(
-    course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_guessing_first(course: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert "No predictions yet" in out(capsys, "predict")
     monkeypatch.setattr("sys.stdin", io.StringIO("many\n2*3\n"))
     said = out(capsys, "predict", "1")
@@ -220,17 +223,7 @@ def test_every_lamp_of_every_lesson_is_explained() -> None:
 def test_the_doctor_looks_at_everything(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cli.main(["doctor"])
     said = capsys.readouterr().out
-    for what in (
-        "Python: 3.",
-        "numpy",
-        "BLAS",
-        "terminal",
-        "letters",
-        "loopback",
-        "key",
-        "torch",
-        "your course",
-    ):
+    for what in ("Python: 3.", "numpy", "BLAS", "terminal", "letters", "loopback", "key", "torch", "your course"):
         assert what in said
     assert all(len(line) <= 80 for line in said.splitlines())
 
@@ -316,9 +309,7 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
     file = course / "01_plus" / "plus.py"
     file.write_text(SOLVED[1])
     said = out(capsys, "check", "1")
-    assert (
-        "– torch: skipped, torch is not here" in said and "✔ correct  ✔ again  – torch (extra)  ★★★" in said
-    )
+    assert "– torch: skipped, torch is not here" in said and "✔ correct  ✔ again  – torch (extra)  ★★★" in said
     file.write_text(SOLVED[1].replace("+", "-"))
     said = out(capsys, "check", "1", status=1)
     assert "✘ again: it may fail for the same reason, and says more when *correct* is on" in said
@@ -327,9 +318,7 @@ def test_what_is_skipped_is_not_wrong_and_what_differs_is_told(
     assert "✘ again: it may fail for the same reason" in out(capsys, "check", "1", status=1)
 
 
-def test_a_passed_lesson_that_is_gone_is_replaced_by_ours(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_passed_lesson_that_is_gone_is_replaced_by_ours(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, folder in ((1, "01_plus"), (2, "02_twice")):
         (course / folder / f"{folder[3:]}.py").write_text(SOLVED[number])
         out(capsys, "check", str(number))
@@ -434,9 +423,7 @@ def test_sizes_are_chosen_and_changed(course: Path, home: Path, capsys: pytest.C
     assert "no lesson '9'" in " ".join(out(capsys, "size", "9", "gap", status=2).split())
 
 
-def test_init_with_a_size_leaves_begun_lessons_alone(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_init_with_a_size_leaves_begun_lessons_alone(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (course / "02_twice" / "twice.py").write_text(SOLVED[2])
     said = out(capsys, "init", "--size", "file")
     assert "Size file" in said and "Brought up to date" in said

@@ -33,9 +33,12 @@ def drawn(number: int, mutant: str, lamp: str, folder: Path) -> Grid | None:
 
 
 def with_a_grid() -> list[Lesson]:
-    return [one for one in lesson.all_lessons() if {"FILLS", "def contents("} & {
-        word for word in ("FILLS", "def contents(") if word in (one.folder / "check.py").read_text("utf-8")
-    }]  # fmt: skip
+    return [
+        one
+        for one in lesson.all_lessons()
+        if {"FILLS", "def contents("}
+        & {word for word in ("FILLS", "def contents(") if word in (one.folder / "check.py").read_text("utf-8")}
+    ]
 
 
 @pytest.mark.parametrize("one", with_a_grid(), ids=lambda one: one.folder.name)
@@ -51,14 +54,23 @@ def test_our_own_answer_fills_it(one: Lesson, tmp_path: Path) -> None:
 VALUES = {"correct", "exactly once", "replicas", "buffers", "all_gather", "reduce_scatter", "all_to_all"}
 # Right values, which are found otherwise: operations of the library, ranks that stand still, costs, memory, other operations and types.
 OTHERWISE = {
-    "the_librarys_own", "the_librarys_all_reduce", "from_anybody", "everybody_sends_first", "max_for_min", "zeros", "eight_bytes_each",
-    "zeros_of_float32", "keeps_every_vector", "keeps_the_graphs",
-}  # fmt: skip
+    "the_librarys_own",
+    "the_librarys_all_reduce",
+    "from_anybody",
+    "everybody_sends_first",
+    "max_for_min",
+    "zeros",
+    "eight_bytes_each",
+    "zeros_of_float32",
+    "keeps_every_vector",
+    "keeps_the_graphs",
+}
 WRONG = [
     (one, mutant)
-    for one in with_a_grid() for mutant in one.mutants
+    for one in with_a_grid()
+    for mutant in one.mutants
     if VALUES & {*mutant.caught_by} and mutant.name not in OTHERWISE and one.number != 12
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow
@@ -74,10 +86,7 @@ def test_each_wrong_value_draws_another_picture(one: Lesson, mutant: Mutant, tmp
         }
     with LessonAnswer(one, tmp_path).searched():
         check = check_of(one, mutant.text, tmp_path)
-        found = [
-            checking.contents(check),
-            *(lab.grid(*given) for given in getattr(check, "FILLS", {}).values()),
-        ]
+        found = [checking.contents(check), *(lab.grid(*given) for given in getattr(check, "FILLS", {}).values())]
     assert any(str(grid) not in right for grid in found)
     for grid in found:
         assert grid is not None
@@ -109,7 +118,7 @@ FIRST = [
     (21, "sum_for_mean", "correct", ("4.5 ms", 0, "w0"), "the sum of all 3 and not their average"),
     (22, "no_memory", "at most once", ("request 0", 1, "a"), "rank 1 runs a again"),
     (26, "only_the_last", "correct", ("9.5 ms", 1, "grad"), "a is lost"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("number", "mutant", "lamp", "cell", "words"), FIRST, ids=lambda one: str(one))

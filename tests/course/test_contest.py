@@ -78,9 +78,12 @@ def test_a_ring_to_the_left_takes_what_the_ring_takes(tmp_path: Path, text: str)
         (RING + "    while True:\n        yield Exchange(left, 0, right, 0)\n", "never ends"),
         (ORDER.replace("    made = []", "    while True:\n        yield Action(rank, F, 0)"), "never ends"),
         (ORDER.replace("range(pipe.microbatches)", "range(1)"), "goes forward 0 times"),
-        (ORDER.replace("Action(rank, F, n), Action(rank, B, n)", "Action(rank, B, n), Action(rank, F, n)"), "stands before"),
+        (
+            ORDER.replace("Action(rank, F, n), Action(rank, B, n)", "Action(rank, B, n), Action(rank, F, n)"),
+            "stands before",
+        ),
     ],
-)  # fmt: skip
+)
 def test_who_is_wrong_is_not_admitted(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(NotAdmitted, match=said):
         entered(tmp_path, text)
@@ -130,9 +133,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "no network is called 'nowhere'" in capsys.readouterr().err
 
 
-def test_without_a_file_it_says_what_it_is_and_writes_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_file_it_says_what_it_is_and_writes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["contest"]) == 0
     said = capsys.readouterr().out
     assert "all_gather" in said and "ethernet" in said and "mtd contest mine.py --begin" in said

@@ -46,8 +46,10 @@ SPLIT_FIRST = {
     dist.reduce_scatter(mine, pieces)
     return mine
 """,
-    9: "        return all_rows(mine)\n", 10: "        return sum_of_my_rows(grad)\n",
-    11: "        return sum_of_my_rows(summand)\n", 12: "        return all_rows(grad)\n",
+    9: "        return all_rows(mine)\n",
+    10: "        return sum_of_my_rows(grad)\n",
+    11: "        return sum_of_my_rows(summand)\n",
+    12: "        return all_rows(grad)\n",
     13: "        return Enter.apply(p) if self.in_rows else p\n",
     14: """\
         hidden = nn.functional.relu(self.first(self.enter(x)))
@@ -62,7 +64,7 @@ SPLIT_FIRST = {
             columns.append(self.weigh(q @ k.T) @ v)
         return self.leave(self.output(torch.cat(columns, 1))) + self.shared(self.output.bias)
 """,
-}  # fmt: skip
+}
 GATHER_FIRST = SPLIT_FIRST | {
     1: """\
     ends = [length * k // size for k in range(size + 1)]
@@ -119,9 +121,7 @@ HEADS_AS_AN_AXIS = GATHER_FIRST | {
 """,
 }
 
-ANSWERS = {
-    "split first": SPLIT_FIRST, "gather first": GATHER_FIRST, "heads as an axis": HEADS_AS_AN_AXIS,
-}  # fmt: skip
+ANSWERS = {"split first": SPLIT_FIRST, "gather first": GATHER_FIRST, "heads as an axis": HEADS_AS_AN_AXIS}
 MASKED = """\
         hidden = self.first(self.enter(x))
         hidden = hidden * (hidden > 0)
@@ -138,9 +138,7 @@ def judged(answer: dict[int, str], folder: Path) -> dict[str, bool | None]:
         asked = asked_by(checking.load(one))
     names = {name for each in asked if not each.has_processes for name in each.lamps}
     return {
-        name: on
-        for name, on in checking.check(LessonAnswer(one, folder), only=names).lamps.items()
-        if name in names
+        name: on for name, on in checking.check(LessonAnswer(one, folder), only=names).lamps.items() if name in names
     }
 
 

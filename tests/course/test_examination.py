@@ -70,10 +70,7 @@ def test_right_and_wrong(where: Workspace) -> None:
     exam = examined(where, 1, SOLVED[1])
     assert exam.verdict is not None and exam.verdict.is_passed and exam.verdict.stars == 3
     assert dict(os.environ) == before and not (where.folder / "01_plus" / ".hypothesis").exists()
-    assert (
-        records.made(CheckVerdict, json.loads(json.dumps(exam.verdict, default=records.plain)))
-        == exam.verdict
-    )
+    assert records.made(CheckVerdict, json.loads(json.dumps(exam.verdict, default=records.plain))) == exam.verdict
     exam = examined(where, 1, SOLVED[1].replace("x + y", "x - y") + "\nprint('here')\n")
     assert said(exam) == "the sum of 2 and 3"
     assert exam.text == "" and "this check draws no run" in exam.no_picture and exam.printed == "here"
@@ -104,17 +101,7 @@ logging.getLogger("mine").warning("my own")
         ("while True: print('x' * 10**6)", ["printed more than 20 MiB"]),
         ("return plus(x, y)", ["RecursionError", "plus.py:3"]),
     ],
-    ids=[
-        "loops",
-        "closes",
-        "half a letter",
-        "exits",
-        "raises SystemExit",
-        "crashes",
-        "reads",
-        "prints",
-        "recurses",
-    ],
+    ids=["loops", "closes", "half a letter", "exits", "raises SystemExit", "crashes", "reads", "prints", "recurses"],
 )
 def test_what_code_can_do(where: Workspace, line: str, words: list[str]) -> None:
     text = SOLVED[1].replace("    return", f"    {line}\n    return")
@@ -130,11 +117,7 @@ def test_what_was_known_before_it_was_stopped_stays_known(where: Workspace) -> N
     text = SOLVED[1].replace("    return", "    while x is None:\n        pass\n    return")
     exam = examined(where, 1, text, limit=0.5)
     assert "plus.py:" in said(exam, "ends")
-    assert exam.verdict is not None and exam.verdict.lamps == {
-        "correct": True,
-        "rounds": True,
-        "ends": False,
-    }
+    assert exam.verdict is not None and exam.verdict.lamps == {"correct": True, "rounds": True, "ends": False}
 
 
 @pytest.mark.slow
@@ -159,9 +142,13 @@ def test_a_loop_while_it_is_imported(where: Workspace) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("def plus(x, y:\n", "SyntaxError: '(' was never closed"), ("\x00", "null bytes"), ("import nothing_of_this_name\n\n\ndef plus(x, y):\n    return x + y\n", "No module named"),
-     ("x = 1", "asks for a function plus(x, y), and plus.py has none")],
-)  # fmt: skip
+    [
+        ("def plus(x, y:\n", "SyntaxError: '(' was never closed"),
+        ("\x00", "null bytes"),
+        ("import nothing_of_this_name\n\n\ndef plus(x, y):\n    return x + y\n", "No module named"),
+        ("x = 1", "asks for a function plus(x, y), and plus.py has none"),
+    ],
+)
 def test_what_cannot_run(where: Workspace, text: str, words: str) -> None:
     one = lesson.find(1, where.room)
     where.file(one).write_text(text)
@@ -232,11 +219,12 @@ def test_later_lessons_stand_on_what_passed(where: Workspace) -> None:
 def test_memory_of_who_started_it_does_not_count() -> None:
     """ru_maxrss would: a check started by something large was stopped for its memory."""
     child = "from mtd.course import candidate; print(candidate.held())"
-    parent = (
-        f"import subprocess, sys; x = b'x' * (1 << 29); subprocess.run([sys.executable, '-c', {child!r}])"
-    )
+    parent = f"import subprocess, sys; x = b'x' * (1 << 29); subprocess.run([sys.executable, '-c', {child!r}])"
     done = subprocess.run(
-        [sys.executable, "-c", parent], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", parent],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
+    )
     assert 1 << 24 < int(done.stdout) < 1 << 29

@@ -89,10 +89,7 @@ def test_what_the_check_cannot_use(tmp_path: Path) -> None:
         (KeyError((0, 1)), "KeyError: there is no (0, 1) in it"),
         (ValueError(), "ValueError: ValueError"),
         (NotImplementedError(), f"NotImplementedError: {STILL_THERE}"),
-        (
-            NotImplementedError("lesson 1, blank 1: the right neighbour"),
-            f"NotImplementedError: {STILL_THERE}",
-        ),
+        (NotImplementedError("lesson 1, blank 1: the right neighbour"), f"NotImplementedError: {STILL_THERE}"),
         (NotImplementedError("no halves here"), "NotImplementedError: no halves here"),
     ],
 )
@@ -115,11 +112,14 @@ def test_its_first_line(error: BaseException, said: str, tmp_path: Path) -> None
         ("with x:\n    return x", []),
         ("match x:\n    case 1:\n        return 1\n    case _:\n        return 2", []),
         ("match x:\n    case 1:\n        return 1", ["half can come to its end without a return, and gives None"]),
-        ("print(x)", ["half can come to its end without a return, and gives None. You see the print, and its caller does not"]),
+        (
+            "print(x)",
+            ["half can come to its end without a return, and gives None. You see the print, and its caller does not"],
+        ),
         ("def inner():\n    pass\nreturn inner", []),
         ("yield x", []),
     ],
-)  # fmt: skip
+)
 def test_functions_that_return_nothing(body: str, said: list[str]) -> None:
     text = f"def half(x):\n{textwrap.indent(body, '    ')}\n\n\ndef more(x):\n    pass\n"
     assert [words for _, words in silent(text, LESSON)] == said

@@ -27,9 +27,7 @@ def named(each: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("one", "mutant"), EACH, ids=named)
-def test_it_is_of_a_run_that_failed_or_says_that_there_is_none(
-    one: Lesson, mutant: Mutant, tmp_path: Path
-) -> None:
+def test_it_is_of_a_run_that_failed_or_says_that_there_is_none(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     (tmp_path / one.file).write_text(mutant.text)
     with Examination(LessonAnswer(one, tmp_path), only=list(mutant.caught_by)) as exam:
         exam.wait()

@@ -79,7 +79,7 @@ def test_a_wrong_part_is_seen(tmp_path: Path) -> None:
     made, _ = workspace.make(tmp_path / "course")
     ring = find(13)
     right = ring.source.solution()
-    wrong = right.replace("parts[coming].copy_(COMBINE[op](parts[coming], received))", "parts[coming].copy_(received)")  # fmt: skip
+    wrong = right.replace("parts[coming].copy_(COMBINE[op](parts[coming], received))", "parts[coming].copy_(received)")
     assert wrong != right
     made.file(ring).write_text(wrong, encoding="utf-8")
     with finale.found(made) as parts:
@@ -95,9 +95,7 @@ def test_a_wrong_part_is_seen(tmp_path: Path) -> None:
     assert "Whose code it was" in page and "<dd>yours (lesson 13, ring.py)</dd>" in page
 
 
-def test_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert cli.main(["capstone", "--finale", "--ranks", "4", "--net", "alone,simulator"]) == 0

@@ -72,10 +72,11 @@ def test_moves() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x = 1", "has no RANKS"), ("x =", "SyntaxError"),
+        ("x = 1", "has no RANKS"),
+        ("x =", "SyntaxError"),
         ('"""T."""\nRANKS = 1\nMAY = {"eat": 1}\ndef run(post, seen): ...\n', "MAY .'eat'."),
     ],
-)  # fmt: skip
+)
 def test_levels_that_cannot_be_played(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "level.py"
     file.write_text(text)

@@ -135,9 +135,7 @@ TURNS = [4 * number + number % 3 for number in range(len(FAULTS))]  # each fault
 
 
 @pytest.mark.parametrize(("fault", "ranks"), some_of(PLACES, *TURNS))
-def test_a_fault_of_any_size_is_in_the_record(
-    fault: str, ranks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_any_size_is_in_the_record(fault: str, ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = script()
     arguments = ["--steps", "20", "--every", "100", *FAULTS[fault](monkeypatch, made)]
     for losses, weights in sim.run(made.main, ranks, (arguments,)).results:
@@ -180,9 +178,13 @@ def test_the_same_bits_under_torch(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(text, encoding="utf-8")
     program = "import json, train; print(json.dumps(train.main([])))"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": str(tmp_path), "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     losses, weights = json.loads(done.stdout.splitlines()[-1])
     assert losses == RECORD["losses"]

@@ -35,16 +35,7 @@ def test_no_golden_is_left_of_a_lesson_that_is_gone() -> None:
 def test_it_can_be_said_in_ascii(one: Lesson) -> None:
     """Also the lesson's text, its hints and its questions."""
     console = Console(file=io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    texts = [
-        one.text,
-        *one.hints,
-        one.title,
-        one.question,
-        one.why,
-        *(q.ask + q.formula for q in one.questions),
-    ]
+    texts = [one.text, *one.hints, one.title, one.question, one.why, *(q.ask + q.formula for q in one.questions)]
     for text in [*texts, goldens.drawn(one)]:
         said = sayable(text, console)
-        assert said.isascii() and said.count("?") == text.count("?"), sorted(
-            {c for c in text if not c.isascii()}
-        )
+        assert said.isascii() and said.count("?") == text.count("?"), sorted({c for c in text if not c.isascii()})

@@ -13,10 +13,7 @@ from mtd.course.path import LessonAnswer
 # Earlier lessons, solved rightly in another way: (what stands in ours, what stands there)
 OTHERWISE = {
     1: [("return (rank + 1) % size", "return rank + 1 if rank + 1 < size else 0")],
-    2: [
-        ("np.may_share_memory(", "np.shares_memory("),
-        ("        return grad\n", "        return grad.copy()\n"),
-    ],
+    2: [("np.may_share_memory(", "np.shares_memory("), ("        return grad\n", "        return grad.copy()\n")],
     3: [("ready.pop()", "ready.pop(0)")],
     6: [("return max(now, landed)", "return landed if landed > now else now")],
 }
@@ -66,15 +63,12 @@ def test_a_later_lesson_passes_whichever_way_the_earlier_one_was_solved(
 
 IN_PLACE = next(mutant for mutant in lesson.find(3).mutants if mutant.name == "in_place")
 PAIRS = [
-    (one, number, mutant) for one, number in LATER for mutant in one.mutants[:2]
-    if mutant.name != IN_PLACE.name
-] + [(lesson.find(3), 2, IN_PLACE)]  # fmt: skip
+    (one, number, mutant) for one, number in LATER for mutant in one.mutants[:2] if mutant.name != IN_PLACE.name
+] + [(lesson.find(3), 2, IN_PLACE)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("one", "number", "mutant"), PAIRS, ids=lambda each: getattr(each, "name", str(each))
-)
+@pytest.mark.parametrize(("one", "number", "mutant"), PAIRS, ids=lambda each: getattr(each, "name", str(each)))
 def test_a_wrong_answer_is_wrong_whichever_way_the_earlier_one_was_solved(
     one: Lesson, number: float, mutant: Mutant, tmp_path: Path
 ) -> None:

@@ -60,9 +60,7 @@ def test_an_answer_that_cannot_be_measured_and_too_many_words(room: Path) -> Non
 
 
 @pytest.mark.slow
-def test_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebooks, "FOLDER", tmp_path / "notebooks")
     assert cli.main(["dev", "check", "--lesson", "1"]) == 1
     assert "differs: run mtd dev build" in capsys.readouterr().out

@@ -22,8 +22,7 @@ def rounds():
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
-    [(3, "✔ rounds 1.00× optimum   ★★★"), (7, "rounds: 8 ranks: 7 rounds, and 3 rounds will do")],
+    ("found", "said"), [(3, "✔ rounds 1.00× optimum   ★★★"), (7, "rounds: 8 ranks: 7 rounds, and 3 rounds will do")]
 )
 def test_a_cost_says_where(found: int, said: str, tmp_path: Path) -> None:
     ring = lesson.find("ring")
@@ -70,23 +69,16 @@ def test_what_cannot_be_told_costs_no_star_but_must_be_a_bonus(bonus: bool, tmp_
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
-    [(1474560.0, "1,474,560"), (7, "7"), (0.25, "0.25"), (1234.5, "1,234"), (0, "0")],
+    ("number", "said"), [(1474560.0, "1,474,560"), (7, "7"), (0.25, "0.25"), (1234.5, "1,234"), (0, "0")]
 )
 def test_numbers_are_said_in_digits(number: float, said: str) -> None:
     assert checking.digits(number) == said
 
 
 @pytest.mark.parametrize(
-    ("kind", "line"),
-    [
-        ("", "– rounds   ☆"),
-        (', least_of="its bound"', "✔ rounds 0.67× its bound   ★★★"),
-    ],
+    ("kind", "line"), [("", "– rounds   ☆"), (', least_of="its bound"', "✔ rounds 0.67× its bound   ★★★")]
 )
-def test_a_cost_below_the_least_of_all_algorithms_judges_nothing(
-    kind: str, line: str, tmp_path: Path
-) -> None:
+def test_a_cost_below_the_least_of_all_algorithms_judges_nothing(kind: str, line: str, tmp_path: Path) -> None:
     """A ring that does nothing sends nothing, and that is no 0.00× optimum."""
     ring = lesson.find("ring")
     text = CHECK.format(found=2).replace('"8 ranks")', f'"8 ranks"{kind})')

@@ -81,9 +81,7 @@ def test_a_column_of_many_short_spans_shows_what_took_most_of_it() -> None:
     def span(start: int, end: int, kind: str) -> LaneSpan:
         return LaneSpan(0, start, end, kind, kind, "", kind)
 
-    dense = [
-        part for at in range(0, 100, 10) for part in (span(at, at + 2, COMPUTE), span(at + 2, at + 10, WAIT))
-    ]
+    dense = [part for at in range(0, 100, 10) for part in (span(at, at + 2, COMPUTE), span(at + 2, at + 10, WAIT))]
     assert bars.crowded(dense, 0, 100, 2) == {0: WAIT, 1: WAIT}
     sparse = [span(0, 1, COMPUTE), span(1, 100, WAIT)]
     assert bars.crowded(sparse, 0, 100, 2) == {}

@@ -26,10 +26,7 @@ def stages() -> Iterator[Any]:
 @pytest.mark.parametrize("pipe", [Pipe(1, 3), Pipe(2, 1), Pipe(3, 5), Pipe(5, 4)])
 def test_what_is_measured_is_what_the_order_takes_on_paper(stages: Any, name: str, pipe: Pipe) -> None:
     make = orders.ORDERS[name]
-    found, planned = (
-        pipelines.timed(stages.Stage, make, pipe),
-        times(everyones(make, pipe), pipe),
-    )
+    found, planned = (pipelines.timed(stages.Stage, make, pipe), times(everyones(make, pipe), pipe))
     assert found.timing == planned
     assert found.held == [planned.in_flight(rank) for rank in range(pipe.ranks)]
 
@@ -59,9 +56,7 @@ def test_a_micro_batch_that_counts_wrongly_is_named(stages: Any) -> None:
 
 def test_scores_are_beside_what_no_order_can_beat() -> None:
     pipe = Pipe(4, 8)
-    first, second, third = (
-        pipelines.score(orders.ORDERS[name], pipe) for name in ("gpipe", "1f1b", "zero_bubble")
-    )
+    first, second, third = (pipelines.score(orders.ORDERS[name], pipe) for name in ("gpipe", "1f1b", "zero_bubble"))
     assert (first.time, first.memory) == (33, 8)
     assert (second.time, second.memory) == (33, 4)
     assert second.time > third.time >= third.least_time == 3 * 8 + 3

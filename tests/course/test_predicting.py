@@ -15,9 +15,18 @@ POSITIVE = st.floats(1e-6, 1e12)
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("144", 144), ("1.5e3", 1500), ("3/2", 1.5), (" 2*72 ", 144), ("10_000", 10_000), ("10,000", 10_000),
-     ("2 × 3/4 × 96", 144), ("-3", -3), ("0", 0)],
-)  # fmt: skip
+    [
+        ("144", 144),
+        ("1.5e3", 1500),
+        ("3/2", 1.5),
+        (" 2*72 ", 144),
+        ("10_000", 10_000),
+        ("10,000", 10_000),
+        ("2 × 3/4 × 96", 144),
+        ("-3", -3),
+        ("0", 0),
+    ],
+)
 def test_numbers_as_people_write_them(text: str, number: float) -> None:
     assert predicting.parse(text) == number
 
@@ -40,9 +49,7 @@ def test_a_strip_shows_on_which_side_it_was(guess: float, truth: float, width: i
         assert place <= middle
     if predicting.is_right(guess, truth):
         assert place == middle
-    assert (cells[place] == "●") == (
-        abs(round(math.log2(predicting.ratio(guess, truth)) * middle / 4)) <= middle
-    )
+    assert (cells[place] == "●") == (abs(round(math.log2(predicting.ratio(guess, truth)) * middle / 4)) <= middle)
 
 
 def test_nothing_and_less_than_nothing() -> None:
@@ -61,15 +68,9 @@ def test_the_second_half_beside_the_first() -> None:
 
 
 def test_by_parts_of_the_course_and_the_furthest() -> None:
-    found = [
-        Prediction(1, "how many", 40, 10),
-        Prediction(2, "how long", 5, 10),
-        Prediction(5, "how far", 10, 10),
-    ]
+    found = [Prediction(1, "how many", 40, 10), Prediction(2, "how long", 5, 10), Prediction(5, "how far", 10, 10)]
     parts = {1: "first", 2: "first", 5: "second"}
     assert predicting.by_part(found, parts) == [("first", 3.0, 2), ("second", 1.0, 1)]
     assert [one.ask for one in predicting.furthest(found)] == ["how many"]
     assert math.isinf(predicting.off(Prediction(1, "none", 0, 5)))
-    assert [predicting.number(each) for each in (8e6, 4 / 3, 1e15, 0)] == [
-        "8,000,000", "1.33333", "1e+15", "0",
-    ]  # fmt: skip
+    assert [predicting.number(each) for each in (8e6, 4 / 3, 1e15, 0)] == ["8,000,000", "1.33333", "1e+15", "0"]

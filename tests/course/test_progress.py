@@ -18,14 +18,21 @@ from mtd.course.progress import BestResult, Passed, Prediction, Progress
 NUMBERS = st.integers(1, 30)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PROGRESSES = st.builds(
-    Progress, present=st.none() | NUMBERS,
+    Progress,
+    present=st.none() | NUMBERS,
     passed=st.dictionaries(NUMBERS, st.builds(Passed, st.integers(0, 3), st.text(max_size=5))),
     hints=st.dictionaries(NUMBERS, st.integers(1, 3)),
     predictions=st.lists(st.builds(Prediction, NUMBERS, st.text(max_size=5), FLOATS, FLOATS), max_size=3),
-    reference=st.sets(NUMBERS), explained=st.sets(NUMBERS), given_up=st.sets(NUMBERS),
+    reference=st.sets(NUMBERS),
+    explained=st.sets(NUMBERS),
+    given_up=st.sets(NUMBERS),
     written=st.dictionaries(st.text(max_size=5), st.text(max_size=5)),
-    rooms=st.dictionaries(st.text(max_size=5), st.dictionaries(st.text(max_size=5), st.builds(BestResult, FLOATS, st.text(max_size=5)), max_size=2), max_size=2),
-)  # fmt: skip
+    rooms=st.dictionaries(
+        st.text(max_size=5),
+        st.dictionaries(st.text(max_size=5), st.builds(BestResult, FLOATS, st.text(max_size=5)), max_size=2),
+        max_size=2,
+    ),
+)
 
 
 @given(PROGRESSES)
@@ -35,11 +42,20 @@ def test_what_is_written_is_read(found: Progress) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", '{"version": 1}', '{"version": 99}', '{"version": "1"}', "\xff\x00",
-     json.dumps({**json.loads(Progress().text()), "passed": {"x": 1}}),
-     json.dumps({**json.loads(Progress().text()), "hints": [1]}),
-     json.dumps({**json.loads(Progress().text()), "predictions": [{"lesson": 1}]})],
-)  # fmt: skip
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"version": 1}',
+        '{"version": 99}',
+        '{"version": "1"}',
+        "\xff\x00",
+        json.dumps({**json.loads(Progress().text()), "passed": {"x": 1}}),
+        json.dumps({**json.loads(Progress().text()), "hints": [1]}),
+        json.dumps({**json.loads(Progress().text()), "predictions": [{"lesson": 1}]}),
+    ],
+)
 def test_a_damaged_file_is_set_aside_with_words(text: str, tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / progress.FILE).write_bytes(text.encode("latin-1"))
@@ -75,9 +91,11 @@ def test_a_kill_while_it_is_written_leaves_one_that_can_be_read(tmp_path: Path) 
     before = 0
     for turn in range(4):
         process = subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", code, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
             cwd=Path(__file__).parents[2],
-        )  # fmt: skip
+        )
         assert process.stdout is not None
         said = [int(process.stdout.readline()) for _ in range(3 + 5 * turn)]
         os.kill(process.pid, signal.SIGKILL)

@@ -94,9 +94,7 @@ def complaint(test: Any, right: Any = RIGHT, wrong: Any = WRONG) -> str:
 
 def test_the_example_is_told_small() -> None:
     said = complaint(good, [sorted, unsorted])
-    assert said.startswith(
-        "your property fails for unsorted, a right program (Returns them as they came): not sorted"
-    )
+    assert said.startswith("your property fails for unsorted, a right program (Returns them as they came): not sorted")
     assert "with numbers=[0, -1]" in said or "with numbers=[1, 0]" in said
 
 
@@ -149,9 +147,7 @@ def test_a_survivor_is_named_with_its_story() -> None:
         assert all(a <= b for a, b in pairwise(found))
 
     said = complaint(in_order)
-    assert (
-        said == "this wrong program passes your property:\n    without_copies: Loses numbers that occur twice"
-    )
+    assert said == "this wrong program passes your property:\n    without_copies: Loses numbers that occur twice"
 
 
 def test_a_crash_is_no_kill() -> None:
@@ -247,16 +243,14 @@ def property_without_words(sort: Any, numbers: list[int]) -> None:
         (property_of_program, "the program comes first in property_of_program: def property_of_program(program, …)"),
         (property_without_words, "an assert fails (test_property_trial.py:"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_that_people_type(test: Any, said: str) -> None:
     with pytest.raises(AssertionError) as caught:
         accepts(test, [sorted])
     assert said in str(caught.value)
 
 
-def test_a_verdict_does_not_hang_on_what_else_was_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_does_not_hang_on_what_else_was_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hypothesis draws numbers that stand in local modules: a property would find this one by luck."""
     drawn: list[list[int]] = []
 

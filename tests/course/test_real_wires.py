@@ -61,9 +61,7 @@ def test_one_wire_after_the_simulator(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_rank_that_counts_others_in_a_variable_hangs(tmp_path: Path) -> None:
     """In the simulator all have entered themselves in SEEN when the barrier is over; of processes each sees itself."""
-    waits = (
-        "    SEEN.add(rank)\n    dist.barrier()\n    if len(SEEN) < size:\n        dist.recv(tensor, left)\n"
-    )
+    waits = "    SEEN.add(rank)\n    dist.barrier()\n    if len(SEEN) < size:\n        dist.recv(tensor, left)\n"
     text = ring((LOOP, waits + LOOP), ("COMBINE =", "SEEN = set()\n\nCOMBINE ="))
     *_, simulated, real = over(tmp_path, 13, text, TCP, FILE, patience=4.0)
     assert simulated.wire == SIM and not simulated.wrong
@@ -82,9 +80,7 @@ def test_a_sum_in_a_variable_is_wrong_and_the_place_is_told(tmp_path: Path) -> N
     """Nothing raises: each process sums what it has, and only the simulator's result tells."""
     one = lesson.find(17)
     text = one.source.solution(marks=True)
-    text = text.replace(
-        "        all_reduce(p.grad)\n", "        all_reduce(p.grad)\n        p.grad *= heard()\n"
-    )
+    text = text.replace("        all_reduce(p.grad)\n", "        all_reduce(p.grad)\n        p.grad *= heard()\n")
     text = text.replace(
         "class Distributed",
         "RANKS = {}\n\n\ndef heard():\n    RANKS[dist.get_rank()] = 1\n    dist.barrier()\n"
@@ -140,9 +136,7 @@ def test_a_lamp_with_processes_is_asked_when_all_others_are_on(tmp_path: Path) -
 
     right, wrong = "def plus(x, y):\n    return x + y\n", "def plus(x, y):\n    return 7\n"
     assert judged(right).lamps["real wire"] is True and judged(right).is_passed
-    assert (
-        judged(wrong).lamps["real wire"] is None and "other lamps are on" in judged(wrong).said["real wire"]
-    )
+    assert judged(wrong).lamps["real wire"] is None and "other lamps are on" in judged(wrong).said["real wire"]
     assert "real wire" not in judged(right, processes=False).lamps
     assert Asked(("a",), None, False, lambda: None).has_processes is False
 
@@ -206,9 +200,13 @@ def test_ctrl_c_ends_all_processes(course: Path, tmp_path: Path) -> None:
     (course / "13_ring" / "ring.py").write_text(text, encoding="utf-8")
     root = str(Path(__file__).parents[2])
     with subprocess.Popen(
-        [sys.executable, "-m", "mtd", "wire", "13", "--net", "tcp"], cwd=course, text=True,
-        env=os.environ | {"PYTHONPATH": root}, stdout=subprocess.PIPE, start_new_session=True,
-    ) as process:  # fmt: skip
+        [sys.executable, "-m", "mtd", "wire", "13", "--net", "tcp"],
+        cwd=course,
+        text=True,
+        env=os.environ | {"PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
         until(lambda: len(list(tmp_path.glob("pid*"))) >= 4 or process.poll() is not None)
         process.send_signal(signal.SIGINT)
         shown, _ = process.communicate(timeout=120)

@@ -106,7 +106,7 @@ HEADS_IN_A_VIEW = {
         )
         found = self.weigh(q @ k.transpose(1, 2)) @ v
         summand = self.output(found.transpose(0, 1).reshape(len(x), -1))
-""",
+"""
 }
 IN_CHUNKS = {
     """\
@@ -114,14 +114,14 @@ IN_CHUNKS = {
         self.bias""": """\
         parts = whole.weight.detach().chunk(dist.get_world_size())
         self.weight = nn.Parameter(parts[dist.get_rank()].clone())
-        self.bias""",
+        self.bias"""
 }
 CHOSEN_BY_TORCH = {
     """\
     rows = weights.tolist()
     orders = [sorted(range(len(row)), key=lambda expert: -row[expert]) for row in rows]
     return [order[:k] for order in orders]
-""": "    return weights.argsort(-1, descending=True, stable=True)[:, :k].tolist()\n",
+""": "    return weights.argsort(-1, descending=True, stable=True)[:, :k].tolist()\n"
 }
 LISTS_OF_ROWS = {
     "    dist.all_to_all_single(output, rows.contiguous(), came, sent)\n": (
@@ -139,7 +139,7 @@ PLACES_AS_A_MATRIX = {
     for row, token in enumerate(tokens):
         place[token, row] = 1
     return place @ weighted
-""",
+"""
 }
 
 ANSWERS: list[tuple[str, int, dict[str, str]]] = [
@@ -357,9 +357,7 @@ ANSWERS: list[tuple[str, int, dict[str, str]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "changes"),
-    [each[1:] for each in ANSWERS],
-    ids=[f"{number}, {name}" for name, number, _ in ANSWERS],
+    ("number", "changes"), [each[1:] for each in ANSWERS], ids=[f"{number}, {name}" for name, number, _ in ANSWERS]
 )
 def test_a_right_answer_passes(number: int, changes: dict[str, str], tmp_path: Path) -> None:
     one = lesson.find(number)

@@ -21,9 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 Numbers = list[list[float]]
 
 
-def play(
-    all_reduce: AllReduce, given: Numbers, op: Any = dist.ReduceOp.SUM, strictly: bool = False
-) -> Numbers:
+def play(all_reduce: AllReduce, given: Numbers, op: Any = dist.ReduceOp.SUM, strictly: bool = False) -> Numbers:
     def program() -> list[float]:
         tensor = torch.tensor(given[dist.get_rank()])
         all_reduce(tensor, op)

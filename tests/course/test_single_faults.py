@@ -22,9 +22,13 @@ def there_and_back() -> None:
 def test_every_message_between_two_ranks_meets_every_fault() -> None:
     found = [str(fault) for fault in single_faults(there_and_back, 2)]
     assert found == [
-        "drop=0>1#0", "duplicate=0>1#0", "reorder=0>1#0,3s",
-        "drop=1>0#0", "duplicate=1>0#0", "reorder=1>0#0,3s",
-    ]  # fmt: skip
+        "drop=0>1#0",
+        "duplicate=0>1#0",
+        "reorder=0>1#0,3s",
+        "drop=1>0#0",
+        "duplicate=1>0#0",
+        "reorder=1>0#0,3s",
+    ]
     words = [in_words(fault) for fault in single_faults(there_and_back, 2)[2:4]]
     assert words[0] == "the first message from rank 0 to rank 1 comes 3 s late"
     assert words[1] == "the first message from rank 1 to rank 0 is lost"

@@ -141,7 +141,7 @@ def attributes(tree: ast.Module, modules: set[str]) -> dict[str, set[str]]:
     """X in `ring.X` and `self._rules.X`, if ring and _rules are among the modules, and the file imports them."""
     imported = {"rules", "_rules"} | {
         each.name for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for each in node.names
-    }  # fmt: skip
+    }
     found: dict[str, set[str]] = {module.strip("_"): set() for module in modules}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
@@ -301,11 +301,7 @@ def test_another_file_of_ones_own_passes(tmp_path: Path) -> None:
 
 
 MUTANTS = [(one, mutant) for one in LESSONS for mutant in one.mutants]
-FIRST = [
-    place
-    for place, (one, mutant) in enumerate(MUTANTS)
-    if one.number in (1, 11, 15) and mutant is one.mutants[0]
-]
+FIRST = [place for place, (one, mutant) in enumerate(MUTANTS) if one.number in (1, 11, 15) and mutant is one.mutants[0]]
 
 
 @pytest.mark.slow

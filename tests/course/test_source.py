@@ -27,10 +27,7 @@ def shift(x, y):
 
 def test_skeleton_and_solution() -> None:
     made = source.parse(TEXT)
-    assert [blank.task for blank in made.blanks] == [
-        "who sits to the right (about 1 line)",
-        "mend this",
-    ]
+    assert [blank.task for blank in made.blanks] == ["who sits to the right (about 1 line)", "mend this"]
     skeleton = made.skeleton(13)
     assert '    raise NotImplementedError("lesson 13, blank 1")' in skeleton
     assert "    send(x)\n    if y:\n        receive(y)\n    # END" in skeleton
@@ -70,11 +67,7 @@ def test_code_beside_the_line_that_says_what_is_missing() -> None:
 
 @pytest.mark.parametrize(
     ("behind", "is_doubled"),
-    [
-        ("def right(rank):\n    return rank", True),
-        ("def carried(x):\n    return x", False),
-        ("", False),
-    ],
+    [("def right(rank):\n    return rank", True), ("def carried(x):\n    return x", False), ("", False)],
 )
 def test_code_behind_the_blank_of_a_whole_file(behind: str, is_doubled: bool) -> None:
     """Functions that were finished in a smaller size stand there, too. They are no reason to delete the line."""

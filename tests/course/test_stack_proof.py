@@ -58,12 +58,12 @@ def test_lines_are_counted_and_a_rank_is_killed_over_tcp(
 
 def test_one_rank_cannot_be_killed(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = answering(monkeypatch, examine=done(), train=done(SAME))
-    assert stack_proof.prove(tmp_path, mine, 1, ["tcp"]).runs == [WireTraining("tcp", "0123456789abcdef", False)]  # fmt: skip
+    assert stack_proof.prove(tmp_path, mine, 1, ["tcp"]).runs == [WireTraining("tcp", "0123456789abcdef", False)]
     assert not any("--kill" in words for words in asked)
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_told_in_words(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_what_is_wrong_is_told_in_words(mine: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = done("✔ lesson 05\n✘ lesson 13 (ring.py, yours), on 3 ranks\nrank 0 has 3\n", code=1)
     answering(monkeypatch, examine=wrong, train=done(SAME))
     proof = stack_proof.prove(tmp_path, mine, 3, ["tcp"])

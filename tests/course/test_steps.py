@@ -16,13 +16,9 @@ LONG = [one for one in all_lessons() if len(one.source.blanks) > 1]
 
 def after(one: Lesson, written: set[int], folder: Path, others: str = "") -> CheckVerdict:
     """The verdict where only these blanks are written, all as in our solution; `others` stands for one of them."""
-    given = {
-        blank.number: [line.removeprefix(blank.indent) for line in blank.instead]
-        for blank in one.source.blanks
-    }
+    given = {blank.number: [line.removeprefix(blank.indent) for line in blank.instead] for blank in one.source.blanks}
     left = {
-        blank.number: (*given[blank.number],) or (blank.missing(one.number).strip(),)
-        for blank in one.source.blanks
+        blank.number: (*given[blank.number],) or (blank.missing(one.number).strip(),) for blank in one.source.blanks
     }
     fillings = {number: lines for number, lines in left.items() if number not in written}
     text = one.source.filled(fillings)
@@ -35,11 +31,7 @@ def accused(one: Lesson, written: set[int], folder: Path) -> list[str]:
     verdict = after(one, written, folder)
     assert not verdict.is_passed
     examples = any(blank.instead for blank in one.source.blanks if blank.number not in written)
-    return (
-        []
-        if examples
-        else [f"{name}: {verdict.said[name]}" for name, on in verdict.lamps.items() if on is False]
-    )
+    return [] if examples else [f"{name}: {verdict.said[name]}" for name, on in verdict.lamps.items() if on is False]
 
 
 @pytest.mark.parametrize("one", LONG, ids=lambda one: one.folder.name)
@@ -73,7 +65,7 @@ STEPS = {
     18: ("assign", "pack", "average", "pieces"),
     19: ("order", "launch", "average"),
     28: ("correct", "never torn"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow

@@ -64,10 +64,7 @@ def test_a_room_without_tracks_has_the_order_of_its_numbers(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            '[[track]]\nname = "a"\ntitle = "A"\nabout = "b"\nlessons = [1, 3]\n',
-            "has the lesson 3, and there is none",
-        ),
+        ('[[track]]\nname = "a"\ntitle = "A"\nabout = "b"\nlessons = [1, 3]\n', "has the lesson 3, and there is none"),
         ('[[track]]\nname = "a"\nlessons = [1]\n', "title"),
         ("[[track]\n", "tracks.toml"),
         ("", "tracks.toml"),
@@ -79,9 +76,7 @@ def test_a_file_that_is_wrong(tmp_path: Path, text: str, said: str) -> None:
         tracks.all_tracks(tmp_path)
 
 
-def test_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     workspace.make(tmp_path / "course")
     monkeypatch.chdir(tmp_path / "course")
     assert cli.main(["track", "training"]) == 0

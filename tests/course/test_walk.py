@@ -15,12 +15,7 @@ from mtd.course.path import LessonAnswer
 from mtd.course.source import unwritten
 
 LESSONS = lesson.all_lessons()
-INCOMPLETE = (
-    "AttributeError: module",
-    "NameError",
-    "ImportError",
-    "SyntaxError",
-)  # noticed by any test
+INCOMPLETE = ("AttributeError: module", "NameError", "ImportError", "SyntaxError")  # noticed by any test
 MUTANTS = [(one, mutant) for one in LESSONS for mutant in one.mutants]
 
 
@@ -85,12 +80,7 @@ def test_no_mutant_lives(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     ("number", "mutant", "lamp", "said"),
     [
         (13, "the_librarys_own", "all_gather", "your all_gather calls dist.all_gather, which"),
-        (
-            21,
-            "never_frees",
-            "fits",
-            "8 of the 8 largest tensors that lay there were made at sharded",
-        ),
+        (21, "never_frees", "fits", "8 of the 8 largest tensors that lay there were made at sharded"),
         (22, "one_try_more", "never stuck", "21 requests were sent, and TRIES is 20"),
         (28, "at_least_once", "exactly once", "first repair what correct says"),
         (29, "does_not_wait", "correct", "was told the members [0], another one [0, 1]"),
@@ -115,9 +105,7 @@ REST = [pair for pair in MUTANTS if pair[1].passes and pair not in SAMPLE]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("one", "mutant"),
-    [*SAMPLE, *(pytest.param(*pair, marks=pytest.mark.deep) for pair in REST)],
-    ids=named,
+    ("one", "mutant"), [*SAMPLE, *(pytest.param(*pair, marks=pytest.mark.deep) for pair in REST)], ids=named
 )
 def test_a_mutant_passes_the_other_lamps(one: Lesson, mutant: Mutant, tmp_path: Path) -> None:
     """A lamp that is on runs to its end: this takes three times what catching them takes."""

@@ -41,29 +41,17 @@ def saved(file: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (60, 20), (120, 40)])
-def test_from_the_first_blank_to_the_next_lesson(
-    columns: int, rows: int, course: Path, env: Mapping[str, str]
-) -> None:
+def test_from_the_first_blank_to_the_next_lesson(columns: int, rows: int, course: Path, env: Mapping[str, str]) -> None:
     file = course / "01_plus" / "plus.py"
     with Terminal(cwd=course, columns=columns, rows=rows, env=env) as terminal:
-        terminal.see(
-            "01 Lesson plus",
-            "This is plus.",
-            "save 01_plus/plus.py and it is checked",
-            "n next",
-            "q quit",
-        )
+        terminal.see("01 Lesson plus", "This is plus.", "save 01_plus/plus.py and it is checked", "n next", "q quit")
         terminal.press("p")
         terminal.see("line 3: blank 1")
         terminal.press("h")
         terminal.see("1 of 3 Nudge", "Think.", "h says more")
         file.write_text(SOLVED[1].replace("+", "-"))
         terminal.see(
-            "✘ correct: the sum of 2 and 3",
-            "again: mtd check 1",
-            "✘ correct ✔ rounds",
-            "Why it matters",
-            "hint: h",
+            "✘ correct: the sum of 2 and 3", "again: mtd check 1", "✘ correct ✔ rounds", "Why it matters", "hint: h"
         )
         terminal.press("n")
         terminal.see("lesson 1 has not passed.")
@@ -211,7 +199,12 @@ def test_without_colours(course: Path, env: Mapping[str, str]) -> None:
 def test_without_a_terminal(course: Path, env: Mapping[str, str], tmp_path: Path) -> None:
     for cwd, words in ((course, "mtd check 1"), (tmp_path, "0 of 3 passed")):
         done = subprocess.run(
-            [sys.executable, "-m", "mtd"], capture_output=True, text=True, check=True, cwd=cwd,
-            stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(HERE)},
-        )  # fmt: skip
+            [sys.executable, "-m", "mtd"],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(HERE)},
+        )
         assert words in done.stdout and not done.stderr

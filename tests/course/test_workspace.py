@@ -26,8 +26,14 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_new_folder_has_all_that_one_needs(tmp_path: Path) -> None:
     where, made = make(tmp_path / "course", room(tmp_path / "room"))
-    assert made.added == ["01_plus/plus.py", "01_plus/text.md", "02_twice/twice.py", "02_twice/text.md",
-                          "05_many/many.py", "05_many/text.md"]  # fmt: skip
+    assert made.added == [
+        "01_plus/plus.py",
+        "01_plus/text.md",
+        "02_twice/twice.py",
+        "02_twice/text.md",
+        "05_many/many.py",
+        "05_many/text.md",
+    ]
     assert "mtd check 1" in (where.folder / "README.md").read_text()
     paths = json.loads((where.folder / "pyrightconfig.json").read_text())["extraPaths"]
     assert paths == ["01_plus", "02_twice", "05_many"]
@@ -95,12 +101,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
-    [
-        ("pluss", "perhaps 01_plus"),
-        ("03", "there are 1, 2, 5"),
-        ("02_twize", "perhaps 02_twice"),
-        ("", "there are 1"),
-    ],
+    [("pluss", "perhaps 01_plus"), ("03", "there are 1, 2, 5"), ("02_twize", "perhaps 02_twice"), ("", "there are 1")],
 )
 def test_an_unknown_lesson_has_near_names(wanted: str, said: str, tmp_path: Path) -> None:
     lessons = room(tmp_path / "room")
@@ -198,11 +199,7 @@ FORMER = [(one, folder) for one in lesson.all_lessons() for folder in one.former
 
 @pytest.mark.parametrize(("one", "folder"), FORMER, ids=[folder for _, folder in FORMER])
 def test_a_lesson_that_is_a_part_of_another_leads_there(
-    one: lesson.Lesson,
-    folder: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    one: lesson.Lesson, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By its number and its names, in each command and its answer is kept."""
     label, _, name = folder.partition("_")

@@ -80,9 +80,11 @@ def test_only_the_imports_are_changed_for_torch() -> None:
     changed = worlds.with_torch(text)
     pairs = list(zip(text.splitlines(), changed.splitlines(), strict=True))
     assert [b for a, b in pairs if a != b] == [
-        "import torch", "import torch.distributed as dist", "from torch import nn, optim",
+        "import torch",
+        "import torch.distributed as dist",
+        "from torch import nn, optim",
         "from torch.nn.parallel import DistributedDataParallel as DDP",
-    ]  # fmt: skip
+    ]
     assert "With `torch` for `minitorch_dist` in its imports" in changed  # not in its texts
 
 
@@ -132,9 +134,7 @@ def test_the_page_needs_nothing_else_and_says_the_same_each_time(setting: Traini
     inside = re.search(r'<script type="application/json" id="facts">(.*?)</script>', text, re.DOTALL)
     assert inside is not None
     said = json.loads(inside[1])
-    assert said["ranks"] == 3 and [one["name"] for one in said["worlds"]] == [
-        "alone", "simulator", "torch",
-    ]  # fmt: skip
+    assert said["ranks"] == 3 and [one["name"] for one in said["worlds"]] == ["alone", "simulator", "torch"]
     again = worlds.live(setting, ["alone", "simulator"])
     again.append(found[2])
     assert certificate.facts(setting, certificate.judge(again)) == said

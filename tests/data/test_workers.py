@@ -22,9 +22,7 @@ import minitorch_dist as mtd
 from minitorch_dist.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 from minitorch_dist.utils.data.worker import packed, receive
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")]
 
 
 class Numbers(Dataset[Any]):
@@ -212,11 +210,7 @@ class Marks(Numbers):
 
 
 def test_worker_init_fn_runs_in_the_worker() -> None:
-    assert list(DataLoader(Marks(3), None, num_workers=2, worker_init_fn=_mark)) == [
-        "w0",
-        "w1",
-        "w0",
-    ]
+    assert list(DataLoader(Marks(3), None, num_workers=2, worker_init_fn=_mark)) == ["w0", "w1", "w0"]
     assert "MARK" not in os.environ and get_worker_info() is None
 
 
@@ -226,13 +220,7 @@ def _refuse(worker: int) -> None:
 
 # --------------------------------------------------------------------------------------- failures
 
-ERRORS = [
-    ValueError("odd"),
-    KeyError("k"),
-    IndexError("i"),
-    ZeroDivisionError(),
-    OSError(2, "gone"),
-]
+ERRORS = [ValueError("odd"), KeyError("k"), IndexError("i"), ZeroDivisionError(), OSError(2, "gone")]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
@@ -267,11 +255,7 @@ def test_exceptions_that_cannot_be_made_again() -> None:
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [
-        (signal.SIGKILL, "Killed"),
-        (signal.SIGUSR1, "User defined signal 1"),
-        (signal.SIGTERM, "Termin"),
-    ],
+    [(signal.SIGKILL, "Killed"), (signal.SIGUSR1, "User defined signal 1"), (signal.SIGTERM, "Termin")],
 )
 def test_a_killed_worker_is_named_with_its_signal(number: int, words: str) -> None:
     passed = iter(DataLoader(Failing(int(number)), num_workers=2))

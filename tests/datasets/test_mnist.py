@@ -30,9 +30,7 @@ def write(folder: Path, packed: bool = False, count: int = 6) -> tuple[np.ndarra
 @pytest.mark.parametrize("place", [".", "MNIST/raw", "raw"])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("train", [False, True])
-def test_files_are_found_where_people_keep_them(
-    tmp_path: Path, place: str, packed: bool, train: bool
-) -> None:
+def test_files_are_found_where_people_keep_them(tmp_path: Path, place: str, packed: bool, train: bool) -> None:
     images, labels = write(tmp_path / place, packed)
     data = MNIST(tmp_path, train=train, download=True)
     assert np.array_equal(data.data.array, images) and data.targets.tolist() == labels.tolist()
@@ -43,8 +41,12 @@ def test_missing_files_are_named_with_where_to_put_them(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="Dataset not found") as caught:
         MNIST(tmp_path, download=True)
     text = str(caught.value)
-    for part in ("train-images-idx3-ubyte", "Nothing is downloaded", str(tmp_path / "MNIST" / "raw"),
-                 "SyntheticDigits"):  # fmt: skip
+    for part in (
+        "train-images-idx3-ubyte",
+        "Nothing is downloaded",
+        str(tmp_path / "MNIST" / "raw"),
+        "SyntheticDigits",
+    ):
         assert part in text
 
 
@@ -76,11 +78,7 @@ IMAGE = b"\0\0\x08\x01" + struct.pack(">I", 2000) + bytes(range(250)) * 8
 @pytest.mark.parametrize("at", range(0, len(gzip.compress(IMAGE)), 7))
 def test_a_packed_file_that_is_damaged_anywhere_is_refused_or_right(tmp_path: Path, at: int) -> None:
     path, whole = tmp_path / "file.gz", gzip.compress(IMAGE)
-    for spoilt in (
-        whole[:at],
-        whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :],
-        b"\0\0\x08\x01",
-    ):
+    for spoilt in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :], b"\0\0\x08\x01"):
         path.write_bytes(spoilt)
         try:
             assert read_idx(path).tobytes() == IMAGE[8:]

@@ -155,9 +155,18 @@ def test_devices_belong_to_the_thread_that_asked() -> None:
 
 @pytest.mark.parametrize(
     ("nbytes", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (1536, "1.54 KB"), (80 * 10**9, "80 GB"),
-     (999_900, "1 MB"), (123_456_789, "123 MB"), (5 * 10**15, "5 PB"), (-2500, "-2.5 KB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 KB"),
+        (1536, "1.54 KB"),
+        (80 * 10**9, "80 GB"),
+        (999_900, "1 MB"),
+        (123_456_789, "123 MB"),
+        (5 * 10**15, "5 PB"),
+        (-2500, "-2.5 KB"),
+    ],
+)
 def test_sizes_are_readable(nbytes: int, text: str) -> None:
     assert pools.readable(nbytes) == text
 

@@ -145,13 +145,14 @@ def test_a_tensor_may_outlive_its_pool() -> None:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["new", "view", "slice", "add", "square", "relu_", "backward", "drop",
-                         "detach", "move", "clone"]),
+        st.sampled_from(
+            ["new", "view", "slice", "add", "square", "relu_", "backward", "drop", "detach", "move", "clone"]
+        ),
         st.integers(0, 99),
     ),
     min_size=3,
     max_size=25,
-)  # fmt: skip
+)
 
 
 @given(STEPS)
@@ -195,16 +196,33 @@ nn = mtd.nn
     ("make", "shape"),
     [
         (lambda: nn.Sequential(nn.Linear(20, 30), nn.ReLU(), nn.Linear(30, 5)), (8, 20)),
-        (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True),
-                               nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 10)), (4, 3, 8, 8)),
+        (
+            lambda: nn.Sequential(
+                nn.Conv2d(3, 8, 3),
+                nn.BatchNorm2d(8),
+                nn.ReLU(inplace=True),
+                nn.MaxPool2d(2),
+                nn.Flatten(),
+                nn.Linear(72, 10),
+            ),
+            (4, 3, 8, 8),
+        ),
         (lambda: nn.Sequential(nn.LayerNorm(20), nn.GELU(), nn.Dropout(0.5), nn.Softmax(-1)), (8, 20)),
-        (lambda: nn.Sequential(nn.Conv2d(4, 8, 3, groups=2, padding=1), nn.GroupNorm(2, 8),
-                               nn.SiLU(), nn.AvgPool2d(2), nn.AdaptiveAvgPool2d(1)), (2, 4, 8, 8)),
+        (
+            lambda: nn.Sequential(
+                nn.Conv2d(4, 8, 3, groups=2, padding=1),
+                nn.GroupNorm(2, 8),
+                nn.SiLU(),
+                nn.AvgPool2d(2),
+                nn.AdaptiveAvgPool2d(1),
+            ),
+            (2, 4, 8, 8),
+        ),
         (lambda: nn.LSTM(10, 20), (5, 3, 10)),
         (lambda: nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), (2, 6, 16)),
     ],
     ids=["mlp", "convolutions", "norms", "groups", "lstm", "transformer"],
-)  # fmt: skip
+)
 def test_a_model_and_its_graph_to_the_byte(make: Any, shape: tuple[int, ...]) -> None:
     """What operations keep for their gradients is counted, also where no tensor holds it."""
     with mtd.cuda.simulated(2):

@@ -172,7 +172,9 @@ def test_demo_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("four_devices")
-@pytest.mark.parametrize(("num_gpus", "first", "rest"), [(0, "cpu", "cpu"), (1, "cuda:0", "cuda:0"), (2, "cuda:0", "cuda:1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("num_gpus", "first", "rest"), [(0, "cpu", "cpu"), (1, "cuda:0", "cuda:0"), (2, "cuda:0", "cuda:1")]
+)
 @pytest.mark.filterwarnings("ignore:dropout2d. Received a 2-D input:UserWarning")
 def test_parameter_server(num_gpus: int, first: str, rest: str) -> None:
     server = ParameterServer(num_gpus=num_gpus)
@@ -219,8 +221,6 @@ def test_without_devices_the_programs_fail_as_with_torch(tmp_path: Path) -> None
     path = tmp_path / "model"
     with torch.cuda.simulated(1):
         torch.save(ToyModel().to(0).state_dict(), path)
-    with pytest.raises(
-        RuntimeError, match=r"object on a CUDA device but torch.cuda.is_available\(\) is False"
-    ):
+    with pytest.raises(RuntimeError, match=r"object on a CUDA device but torch.cuda.is_available\(\) is False"):
         torch.load(path)
     assert torch.load(path, map_location="cpu")["net1.weight"].device == torch.device("cpu")

@@ -107,7 +107,9 @@ class On:
 @pytest.mark.parametrize("name", CASES)
 def test_devices_do_not_mix(name: str) -> None:
     for a, b in (("cuda:0", "cpu"), ("cpu", "cuda:0"), ("cuda:0", "cuda:1")):
-        with pytest.raises(RuntimeError, match=r"^Expected all tensors to be on the same device, but found at least two devices, ") as error:  # fmt: skip
+        with pytest.raises(
+            RuntimeError, match=r"^Expected all tensors to be on the same device, but found at least two devices, "
+        ) as error:
             CASES[name](On(a), On(b))
         assert f"{a}" in str(error.value) and f"{b}" in str(error.value)
     out = CASES[name](On("cuda:1"), On("cuda:1"))

@@ -75,9 +75,14 @@ def meeting(rank: int, size: int, ready: Ready, folder: Path) -> None:
 
 
 PROGRAMS = {
-    "collective": collective, "big": big, "idle": idle, "monitored": monitored, "leaving": leaving,
-    "meeting": meeting, "mqtt": collective,
-}  # fmt: skip
+    "collective": collective,
+    "big": big,
+    "idle": idle,
+    "monitored": monitored,
+    "leaving": leaving,
+    "meeting": meeting,
+    "mqtt": collective,
+}
 
 
 def live(place: str, folder: Path, say: Callable[[str], None]) -> str:

@@ -105,9 +105,7 @@ class ShortOfTime(HashStore):
         self.limits: list[float] = []
         self.is_pulled = False
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         if self.is_pulled:
             self.limits.append(timeout)
             raise DistNetworkError("the store did not answer")

@@ -81,9 +81,7 @@ def test_two_shot_is_two_events(size: int) -> None:
     assert set(taken) == {2 * (size - 1) * nbytes // size}
     a, b, c = LINKS.alpha, LINKS.beta, LINKS.gamma
     both = 2 * a + 2 * (size - 1) * a  # two events put up, and every other rank's two looked at
-    assert postings.bill(two_shot.all_reduce, size, nbytes, LINKS) == both + b * nbytes + (
-        size - 1
-    ) * 1000 * (b + c)
+    assert postings.bill(two_shot.all_reduce, size, nbytes, LINKS) == both + b * nbytes + (size - 1) * 1000 * (b + c)
 
 
 def test_what_all_look_at_is_put_up_once() -> None:
@@ -94,9 +92,7 @@ def test_what_all_look_at_is_put_up_once() -> None:
 
 def test_the_cheapest_on_a_board() -> None:
     """Few events for little, few bytes for much; and a ring never."""
-    found = {
-        nbytes: choice.choose("all_reduce", 8, nbytes, LINKS, on_board=True).name for nbytes in (8, 1 << 26)
-    }
+    found = {nbytes: choice.choose("all_reduce", 8, nbytes, LINKS, on_board=True).name for nbytes in (8, 1 << 26)}
     assert found == {8: "recursive_doubling", 1 << 26: "two_shot"}
 
 
@@ -309,9 +305,8 @@ def differ(first: str, second: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "pair",
-    [("all_reduce", "broadcast"), ("shorter", "all_reduce"), ("all_reduce", "large"),
-     ("messages", "all_reduce")],
-)  # fmt: skip
+    [("all_reduce", "broadcast"), ("shorter", "all_reduce"), ("all_reduce", "large"), ("messages", "all_reduce")],
+)
 def test_a_mismatch_names_both(pair: tuple[str, str], tmp_path: Path) -> None:
     for said in launch(differ, 2, f"file://{tmp_path}/ranks", args=pair, timeout=300):
         assert "rank 0" in said and "rank 1" in said, said

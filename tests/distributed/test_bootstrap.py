@@ -98,9 +98,7 @@ def test_who_is_missing_is_named() -> None:
     store = dist.HashStore()
     said = in_threads(
         [
-            lambda me=me: dist.init_process_group(
-                "queue", store=store, rank=me, world_size=4, timeout=SECOND / 4
-            )
+            lambda me=me: dist.init_process_group("queue", store=store, rank=me, world_size=4, timeout=SECOND / 4)
             for me in (0, 2)
         ]
     )

@@ -56,9 +56,7 @@ def bits(borrows: bool) -> dict[tuple[str, str, int], bytes]:
                     given, y = x[:count].copy(), np.zeros(count * size, np.float32)
                     collectives.all_gather_into(here, given, y, How(name))
                     given[:] = np.nan  # it is ours again
-                found[kind, name, count] = hashlib.blake2b(
-                    y.tobytes()
-                ).digest()  # the bytes of 9 ranks are 300 MB
+                found[kind, name, count] = hashlib.blake2b(y.tobytes()).digest()  # the bytes of 9 ranks are 300 MB
     collectives.barrier(here)
     assert not here.world.transport.shared_objects()  # nothing is borrowed for longer than an operation
     return found
@@ -149,9 +147,7 @@ def whether_it_lends() -> tuple[bool, float]:
     return group().borrows, float(x[-1])
 
 
-def test_who_wants_to_see_messages_sees_them_on_all_ranks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_wants_to_see_messages_sees_them_on_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launch(whether_it_lends, 3) == [(True, 3.0)] * 3
     journal = str(tmp_path / "run.mtd")
     assert launch(whether_it_lends, 3, journal=journal) == [(False, 3.0)] * 3

@@ -82,7 +82,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
     with ExitStack() as at_end:
 
         def start(name: str) -> None:
-            words = [sys.executable, "-m", "transports.broker", "--host", cut_off.MASTER, "--port", f"{BROKER}"]  # fmt: skip
+            words = [sys.executable, "-m", "transports.broker", "--host", cut_off.MASTER, "--port", f"{BROKER}"]
             process = subprocess.Popen(["ip", "netns", "exec", name, *words], stdout=subprocess.PIPE)
             at_end.callback(process.stdout.close)  # type: ignore[union-attr]
             at_end.callback(process.wait)
@@ -93,12 +93,9 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
 
 
 @pytest.mark.parametrize(
-    ("side", "manner"),
-    [(0, "pull"), *(pytest.param(*more, marks=pytest.mark.deep) for more in MORE)],
+    ("side", "manner"), [(0, "pull"), *(pytest.param(*more, marks=pytest.mark.deep) for more in MORE)]
 )
-def test_every_rank_names_the_loss(
-    side: int, manner: str, tmp_path: Path, broker: Callable[[str], None]
-) -> None:
+def test_every_rank_names_the_loss(side: int, manner: str, tmp_path: Path, broker: Callable[[str], None]) -> None:
     with hosts.Hosts(2) as pair:
         broker(pair.names[0])
         with CutOff(pair, tmp_path, list(cut_off.PROGRAMS)) as worlds:

@@ -197,9 +197,7 @@ def ask_by_call() -> None:
 
 
 @pytest.mark.parametrize("wire", ["tcp://", "file://"])
-@pytest.mark.parametrize(
-    "program", [a_thread_listens, a_thread_sends, a_timer_sends, a_helper_sends, a_call_sends]
-)
+@pytest.mark.parametrize("program", [a_thread_listens, a_thread_sends, a_timer_sends, a_helper_sends, a_call_sends])
 def test_a_rank_with_a_thread_that_may_send_is_not_accused(program: Callable[[], float], wire: str) -> None:
     assert launch(program, 2, wire) == [2.0, 0.0]
 
@@ -208,7 +206,9 @@ def test_a_rank_with_a_thread_that_may_send_is_not_accused(program: Callable[[],
 
 
 def note(*waits: Wait, begun: dict[str, int] | None = None, **counts: dict[str, int]) -> Note:
-    return Note(1, list(waits), waits[0].serial if waits else None, begun or {}, counts.get("sent", {}), counts.get("came", {}))  # fmt: skip
+    return Note(
+        1, list(waits), waits[0].serial if waits else None, begun or {}, counts.get("sent", {}), counts.get("came", {})
+    )
 
 
 MESSAGE = Wait(1, 7, wire.POINT_TO_POINT, 1, "recv")

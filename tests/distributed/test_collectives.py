@@ -306,8 +306,6 @@ def test_no_operation_holds_much_more_than_its_own_tensor() -> None:
         assert held <= 1.25 * nbytes + 2**17, name
     for name in serving("reduce_scatter", size):
         held = peak(
-            lambda g, n=name: collectives.reduce_scatter_from(
-                g, outputs[g.rank()], vectors[g.rank()], how=How(n)
-            )
+            lambda g, n=name: collectives.reduce_scatter_from(g, outputs[g.rank()], vectors[g.rank()], how=How(n))
         )
         assert held <= 1.25 * nbytes + 2**17, name

@@ -139,11 +139,7 @@ class Turned(torch.nn.Module):
 
 
 def inputs(n: int) -> Any:
-    return (
-        torch.view_as_complex(torch.stack([torch.arange(2.0 * n), torch.ones(2 * n)], -1))
-        .reshape(n, 2)
-        .to(KINDS[1])
-    )
+    return torch.view_as_complex(torch.stack([torch.arange(2.0 * n), torch.ones(2 * n)], -1)).reshape(n, 2).to(KINDS[1])
 
 
 def trained(size: int) -> Any:

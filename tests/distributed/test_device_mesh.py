@@ -78,7 +78,7 @@ def test_refusals() -> None:
             (RuntimeError, "Device type with index", lambda: init_device_mesh("cpu:0", (2,))),
             (RuntimeError, "duplicate", lambda: DeviceMesh("cpu", [0, 0])),
             (RuntimeError, "without mesh_dim_names", lambda: init_device_mesh("cpu", (2,))["x"]),
-        ):  # fmt: skip
+        ):
             with pytest.raises(error, match=match):
                 act()
 

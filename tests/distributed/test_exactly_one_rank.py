@@ -11,18 +11,10 @@ import pytest
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.fsdp import (
-    FullyShardedDataParallel as FSDP,
-    ShardingStrategy,
-    fully_shard,
-)
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy, fully_shard
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from minitorch_dist.distributed.tensor import DTensor
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.launching import launch
 from minitorch_dist.optim import SGD
 from minitorch_dist.testing import exact
@@ -96,10 +88,7 @@ def test_tensor_parallel(size: int) -> None:
         mesh = init_device_mesh("cpu", (size,))
         net = parallelize_module(of_linears(), mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
         train(net, exact.data(SAMPLES), 1)
-        return [
-            (p.full_tensor() if isinstance(p, DTensor) else p).detach().numpy().copy()
-            for p in net.parameters()
-        ]
+        return [(p.full_tensor() if isinstance(p, DTensor) else p).detach().numpy().copy() for p in net.parameters()]
 
     for found in launch(rank, size):
         assert exact.same(in_order(found), alone())
@@ -119,9 +108,11 @@ def test_pipelines_of_replicas(make: Any, microbatches: int) -> None:
         share = exact.data(SAMPLES).shares(replicas)[copy]
         optimizer = SGD(part.parameters(), lr=exact.RATE, momentum=MOMENTUM)
         schedule = make(
-            PipelineStage(part, stage, 2, "cpu", group=mesh.get_group("pp")), microbatches,
-            loss_fn=lambda out, y: exact.loss(out, y) * float(replicas), scale_grads=False,
-        )  # fmt: skip
+            PipelineStage(part, stage, 2, "cpu", group=mesh.get_group("pp")),
+            microbatches,
+            loss_fn=lambda out, y: exact.loss(out, y) * float(replicas),
+            scale_grads=False,
+        )
         for _ in range(STEPS):
             optimizer.zero_grad()
             schedule.step(*((share.x,) if stage == 0 else ()), target=share.y if stage else None)

@@ -176,9 +176,7 @@ def test_over_mqtt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("transport", ["queue://", "sim://"])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 40])
-def test_a_right_program_ends_without_a_word(
-    transport: str, size: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_right_program_ends_without_a_word(transport: str, size: int, caplog: pytest.LogCaptureFixture) -> None:
     def rank() -> None:
         me = dist.get_rank()
         groups = [dist.new_group([low, (low + 1) % size]) for low in range(size - 1)]
@@ -187,10 +185,9 @@ def test_a_right_program_ends_without_a_word(
                 dist.all_reduce(torch.ones(2), group=group)
         x = torch.zeros(1)
         if size > 1:
-            dist.batch_isend_irecv([
-                dist.P2POp(dist.isend, torch.ones(1), (me + 1) % size),
-                dist.P2POp(dist.irecv, x, (me - 1) % size),
-            ])[1].wait()  # fmt: skip
+            dist.batch_isend_irecv(
+                [dist.P2POp(dist.isend, torch.ones(1), (me + 1) % size), dist.P2POp(dist.irecv, x, (me - 1) % size)]
+            )[1].wait()
         if groups and me < 2:
             dist.destroy_process_group(groups[0])
 
@@ -272,9 +269,7 @@ def test_messages_that_nobody_received_are_mentioned(
     assert (f", and {size - 2} more" in said) == (size > 2)
 
 
-def test_also_one_that_is_still_on_its_way_in_virtual_time(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_also_one_that_is_still_on_its_way_in_virtual_time(caplog: pytest.LogCaptureFixture) -> None:
     def rank(early: float) -> None:
         if dist.get_rank() == 0:
             dist.send(torch.ones(7), 1)
@@ -343,8 +338,7 @@ dist.broadcast(torch.ones(3), dist.get_rank())
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("backend", "end"),
-    [("tcp", ""), ("file", "sys.exit()"), ("tcp", "dist.destroy_process_group()")],
+    ("backend", "end"), [("tcp", ""), ("file", "sys.exit()"), ("tcp", "dist.destroy_process_group()")]
 )
 def test_under_mtdrun_the_job_fails(backend: str, end: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"

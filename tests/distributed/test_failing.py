@@ -74,17 +74,24 @@ def test_scripts_that_nobody_launched(tmp_path: Path) -> None:
         port = free.port
     processes = [
         subprocess.Popen(
-            [sys.executable, program], stderr=subprocess.PIPE, text=True,
-            env=os.environ | {
-                "RANK": f"{rank}", "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": f"{port}", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1",
+            [sys.executable, program],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ
+            | {
+                "RANK": f"{rank}",
+                "WORLD_SIZE": "3",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": f"{port}",
+                "PYTHONPATH": str(ROOT),
+                "OMP_NUM_THREADS": "1",
             },
         )
         for rank in range(3)
-    ]  # fmt: skip
+    ]
     said = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [1, 1, 1]
     assert "[rank2]: ValueError: of rank 2" in said[2]
     for rank in (0, 1):
-        assert f"[rank{rank}]: " in said[rank] and "PeerFailed: rank 2 raised ValueError: of rank 2" in said[rank]  # fmt: skip
+        assert f"[rank{rank}]: " in said[rank] and "PeerFailed: rank 2 raised ValueError: of rank 2" in said[rank]
         assert 'raise ValueError("of rank 2")' in said[rank] and "train.py" in said[rank]

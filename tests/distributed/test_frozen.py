@@ -54,8 +54,11 @@ print(program.json.dumps(program.frozen_results(3, program.Path(sys.argv[1]))))
 def test_the_bits_are_the_same_without_the_fast_ways(tmp_path: Path) -> None:
     said = subprocess.run(
         [sys.executable, "-c", WITHOUT_PLUGS, str(tmp_path)],
-        env={**os.environ, "MINITORCH_DIST_SIMPLE": "1"}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        env={**os.environ, "MINITORCH_DIST_SIMPLE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert json.loads(said.stdout) == DATA["3"]["results"]
 
 

@@ -133,10 +133,7 @@ def test_it_returns_when_all_have_come() -> None:
     def rank() -> list[float]:
         clock, me = world.current().clock, dist.get_rank()
         came = []
-        for make in (
-            lambda: dist.new_group([0, 2]),
-            lambda: dist.new_subgroups_by_enumeration([[0], [1, 2]]),
-        ):
+        for make in (lambda: dist.new_group([0, 2]), lambda: dist.new_subgroups_by_enumeration([[0], [1, 2]])):
             clock.sleep(1.0 if me == 2 else 0.0)
             make()
             came.append(clock.now() // 10**12)
@@ -160,9 +157,7 @@ def test_who_does_not_come_is_named() -> None:
         return ""
 
     said = launch(rank, 3, "sim://")
-    assert any(
-        re.search(r"waited 0\.2 s of virtual time for rank [12] in new_group #0", text) for text in said
-    ), said
+    assert any(re.search(r"waited 0\.2 s of virtual time for rank [12] in new_group #0", text) for text in said), said
     assert any("rank 1: nothing was heard of rank 1 since the start" in text for text in said), said
 
 

@@ -75,13 +75,20 @@ def test_ctrl_c_leaves_nothing_behind(address: str, tmp_path: Path) -> None:
     folder.mkdir()
     before = shared()
     environment = os.environ | {
-        "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "MARK": mark, "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(ROOT),
+        "TMPDIR": str(folder),
+        "MARK": mark,
+        "OMP_NUM_THREADS": "1",
         "PYTHONUNBUFFERED": "1",
-    }  # fmt: skip
+    }
     with subprocess.Popen(
-        [sys.executable, program], env=environment, start_new_session=True, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        [sys.executable, program],
+        env=environment,
+        start_new_session=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.readline() == "training\n", process.stderr.read()
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to all of the foreground

@@ -51,9 +51,7 @@ def operations(count: int) -> dict[str, Callable[[], Any]]:
         "all_to_all_single": lambda: dist.all_to_all_single(whole, torch.ones(count * size)),
         "broadcast_object_list": lambda: dist.broadcast_object_list([list(range(count))], 0),
         "all_gather_object": lambda: dist.all_gather_object([None] * size, list(range(count))),
-        "gather_object": lambda: dist.gather_object(
-            list(range(count)), [None] * size if is_root else None, 0
-        ),
+        "gather_object": lambda: dist.gather_object(list(range(count)), [None] * size if is_root else None, 0),
         "scatter_object_list": lambda: dist.scatter_object_list(
             [None], [list(range(count))] * size if is_root else None, 0
         ),
@@ -138,8 +136,7 @@ ADDRESSES = ["tcp://", "file://{0}/{1}", "file://{0}/{1}?mode=append"]
 
 
 @pytest.mark.parametrize(
-    ("address", "turn"),
-    some_of([(address, turn) for turn in (0, 1) for address in ADDRESSES], 0, 1, 2),
+    ("address", "turn"), some_of([(address, turn) for turn in (0, 1) for address in ADDRESSES], 0, 1, 2)
 )
 def test_everybody_is_told(address: str, turn: int, tmp_path: Path) -> None:
     """Each collective once with 3 ranks and once with 2 or 5; half of that in each turn.
@@ -167,8 +164,7 @@ def test_everybody_is_told_over_mqtt(kind: str, tmp_path: Path, monkeypatch: pyt
     try:
         names = OPERATIONS[kind == "mosquitto" :: 2]
         worlds = [
-            (f"{broker.address}/{number}", name, 2 + number % 2, 1, number % 4)
-            for number, name in enumerate(names)
+            (f"{broker.address}/{number}", name, 2 + number % 2, 1, number % 4) for number, name in enumerate(names)
         ]
         check(worlds, tmp_path, at_once=len(worlds))
     finally:

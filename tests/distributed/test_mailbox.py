@@ -158,8 +158,16 @@ def test_a_mismatch_is_told_with_both_sides_whoever_comes_first() -> None:
         operations[1].send(0, np.zeros(2, FLOAT), 1)  # a step that rank 0 does not wait for
         with pytest.raises(DistMismatch) as caught:
             run(operations[0], 1, 2)
-        for said in (f"{this}".partition(" ")[0], "#0", "train.py:41", "train.py:44", "rank 0",
-                     "rank 1", str(other).partition(" ")[2], "'default_pg'"):  # fmt: skip
+        for said in (
+            f"{this}".partition(" ")[0],
+            "#0",
+            "train.py:41",
+            "train.py:44",
+            "rank 0",
+            "rank 1",
+            str(other).partition(" ")[2],
+            "'default_pg'",
+        ):
             assert said in str(caught.value)
         for channel in (b, c):  # everybody is told, and nobody waits for a timeout
             with pytest.raises(DistMismatch, match=r"train.py:41.*train.py:44"):
@@ -238,8 +246,7 @@ def test_a_lost_peer_is_named_with_what_needed_it(when: str) -> None:
         else:
             operation.wait(receive)
     assert caught.value.rank == 3
-    for said in ("rank 3 is lost (it was killed", "rank 0", "all_reduce #0 (float32[2])", "train.py:8",
-                 "'default_pg'"):  # fmt: skip
+    for said in ("rank 3 is lost (it was killed", "rank 0", "all_reduce #0 (float32[2])", "train.py:8", "'default_pg'"):
         assert said in str(caught.value)
     with pytest.raises(PeerLost, match=r"rank 3 is lost.*rank 0 needs|rank 3 is lost.*rank 0 sends"):
         run(operations[1], 4)  # it does not need rank 3 itself, but the operation does
@@ -256,10 +263,7 @@ def test_the_cause_is_heard_though_it_came_behind_much_else() -> None:
         wires.boxes[0].lost(1, PeerLost(1, "it was killed"))
         first.wait(first.receive(1, np.zeros(2, FLOAT)))
     wires.dead.add(0)
-    with (
-        pytest.raises(PeerLost, match=r"rank 1 is lost \(it was killed\), which rank 0 needs"),
-        last,
-    ):
+    with pytest.raises(PeerLost, match=r"rank 1 is lost \(it was killed\), which rank 0 needs"), last:
         last.send(0, np.zeros(2, FLOAT))
 
 
@@ -327,9 +331,16 @@ def test_what_happens_can_be_written_down() -> None:
     with a as operation:
         operation.wait(operation.receive(1, np.zeros(2), 4))
     op = "all_reduce"
-    assert events == [("began", op), ("sent", op, 0, 4, 16, 7), ("ended", op, None),
-                      ("began", op), ("waiting", op, 1), ("arriving", 1, 16), ("received", op, 1),
-                      ("ended", op, None)]  # fmt: skip
+    assert events == [
+        ("began", op),
+        ("sent", op, 0, 4, 16, 7),
+        ("ended", op, None),
+        ("began", op),
+        ("waiting", op, 1),
+        ("arriving", 1, 16),
+        ("received", op, 1),
+        ("ended", op, None),
+    ]
 
 
 def test_an_exception_of_the_program_reaches_the_others() -> None:

@@ -56,9 +56,8 @@ def carry_out(rank: int, stride: int, offset: int) -> int:
 
 
 def one(
-    kind: str, rank: int, size: int, root: int, how: How, op: ReduceStep,
-    own: list[np.ndarray], whole: list[np.ndarray],
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    kind: str, rank: int, size: int, root: int, how: How, op: ReduceStep, own: list[np.ndarray], whole: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
     """What a collective left here, and what it should have."""
     group, count, x = world.current().default_group, len(own[0]), own[rank].copy()
     mine = slice(rank * count, (rank + 1) * count)

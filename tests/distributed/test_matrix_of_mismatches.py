@@ -137,15 +137,7 @@ def new_group(rank: int, size: int, say: Say) -> None:
 
 Act = Callable[[int, int, Say], None]
 SUMMING = (all_reduce, reduce, reduce_scatter, reduce_scatter_single)
-ROOTED = (
-    broadcast,
-    reduce,
-    gather,
-    scatter,
-    gather_object,
-    broadcast_object_list,
-    scatter_object_list,
-)
+ROOTED = (broadcast, reduce, gather, scatter, gather_object, broadcast_object_list, scatter_object_list)
 LISTS = (all_gather, reduce_scatter, all_to_all, all_to_all_single)
 ARRAYS = (
     broadcast, all_reduce, reduce, all_gather, all_gather_single, gather, scatter, reduce_scatter,
@@ -153,10 +145,16 @@ ARRAYS = (
 )  # fmt: skip
 OBJECTS = (all_gather_object, gather_object, broadcast_object_list, scatter_object_list)
 ALL: tuple[Act, ...] = (*ARRAYS, *OBJECTS, barrier, monitored_barrier, new_group)
-BY = {all_reduce: ("ring", "recursive_doubling"), all_gather: ("ring", "direct"),
-      all_gather_single: ("ring", "direct"), all_to_all: ("direct", "pairwise"),
-      all_to_all_single: ("direct", "bruck"), reduce_scatter_single: ("ring", "direct"),
-      broadcast: ("binomial", "chain"), reduce: ("binomial", "chain")}  # fmt: skip
+BY = {
+    all_reduce: ("ring", "recursive_doubling"),
+    all_gather: ("ring", "direct"),
+    all_gather_single: ("ring", "direct"),
+    all_to_all: ("direct", "pairwise"),
+    all_to_all_single: ("direct", "bruck"),
+    reduce_scatter_single: ("ring", "direct"),
+    broadcast: ("binomial", "chain"),
+    reduce: ("binomial", "chain"),
+}
 
 
 class Cell(NamedTuple):

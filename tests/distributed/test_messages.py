@@ -176,9 +176,12 @@ def test_what_does_not_fit_is_told_with_both_lines() -> None:
             dist.send(torch.zeros(4), 1)
         elif dist.get_rank() == 1:
             got = torch.full((4,), 9.0)
-            with pytest.raises(dist.DistMismatch, match=r"rank 0 sent 12 bytes.*expects 16.*recv \(float32\[4\]\) at test_messages.py:\d+ of.*rank 0 is in send \(float32\[3\]\) at test_messages.py:\d+"):  # fmt: skip
+            with pytest.raises(
+                dist.DistMismatch,
+                match=r"rank 0 sent 12 bytes.*expects 16.*recv \(float32\[4\]\) at test_messages.py:\d+ of.*rank 0 is in send \(float32\[3\]\) at test_messages.py:\d+",
+            ):
                 dist.recv(got, 0)
-            with pytest.raises(dist.DistMismatch, match=r"does not fit.*recv \(float32\[4\].*send \(float64\[4\]"):  # fmt: skip
+            with pytest.raises(dist.DistMismatch, match=r"does not fit.*recv \(float32\[4\].*send \(float64\[4\]"):
                 dist.recv(got, 0)
             assert got.tolist() == [9] * 4
             dist.recv(got, 0)  # and nothing is out of step
@@ -217,7 +220,10 @@ def test_wrong_arguments_in_torchs_words() -> None:
 def test_a_timeout_says_where() -> None:
     def rank() -> None:
         if dist.get_rank() == 1:
-            with pytest.raises(dist.DistTimeout, match=r"rank 1 waited \d+\.\d s for rank 0 in recv with tag 3 \(float32\[1\]\) at test_messages.py:\d+ of group 'default_pg'; nothing was heard"):  # fmt: skip
+            with pytest.raises(
+                dist.DistTimeout,
+                match=r"rank 1 waited \d+\.\d s for rank 0 in recv with tag 3 \(float32\[1\]\) at test_messages.py:\d+ of group 'default_pg'; nothing was heard",
+            ):
                 dist.irecv(torch.zeros(1), 0, tag=3).wait(0.1)
             dist.send(torch.zeros(1), 0)
         elif dist.get_rank() == 0:
@@ -229,7 +235,10 @@ def test_a_timeout_says_where() -> None:
 def test_a_peer_that_has_left() -> None:
     def rank() -> None:
         if dist.get_rank() == 2:
-            with pytest.raises(dist.PeerLost, match=r"rank 0 is lost \(it has left, without any collective of this group\), which rank 2 needs in recv \(float32\[1\]\) at test_messages.py"):  # fmt: skip
+            with pytest.raises(
+                dist.PeerLost,
+                match=r"rank 0 is lost \(it has left, without any collective of this group\), which rank 2 needs in recv \(float32\[1\]\) at test_messages.py",
+            ):
                 dist.recv(torch.zeros(1), 0)
             with pytest.raises(dist.PeerLost, match=r"which rank 2 sends to in send"):
                 dist.send(torch.zeros(1), 0)
@@ -254,9 +263,7 @@ def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
             assert got[:3] == sent[:3] and got[3].tolist() == [0, 1, 2]
             with pytest.raises(dist.DistMismatch, match=r"a list of 2 objects, but .* of 4 to fill"):
                 dist.recv_object_list(got, 0)
-            with pytest.raises(
-                dist.DistMismatch, match=r"recv_object_list \(uint8\) at test_messages.*send \("
-            ):
+            with pytest.raises(dist.DistMismatch, match=r"recv_object_list \(uint8\) at test_messages.*send \("):
                 dist.recv_object_list(got, 0)
 
     torch.launch(rank, 3)
@@ -265,9 +272,7 @@ def test_lists_of_objects(monkeypatch: pytest.MonkeyPatch) -> None:
         torch.launch(lambda: dist.send_object_list([object()], (dist.get_rank() + 1) % 3), 3)
 
 
-def test_who_waits_long_says_so_and_again(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_waits_long_says_so_and_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITORCH_DIST_SLOW", "0.05")
 
     def rank() -> None:

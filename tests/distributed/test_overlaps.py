@@ -174,11 +174,7 @@ def refusals() -> list[str]:
     x, buffer, table = torch.ones(4), new(4 * size), new(size, 4)
     halves = [buffer[2 * at : 2 * at + 4] for at in range(size)]
     array = np.zeros(4, np.float32)
-    twice = [
-        torch.from_numpy(array),
-        torch.from_numpy(array[:]),
-        *(new(4) for _ in range(size - 2)),
-    ]
+    twice = [torch.from_numpy(array), torch.from_numpy(array[:]), *(new(4) for _ in range(size - 2))]
 
     calls: list[Callable[[], Any]] = [
         lambda: dist.all_gather([x] * size, torch.ones(4)),
@@ -205,20 +201,20 @@ def refusals() -> list[str]:
 
 
 NAMES = [
-    r"tensor_list[0] and tensor_list[1]", r"tensor_list[0] and tensor_list[1]",
-    r"tensor_list[0] and tensor_list[1]", r"tensor_list[0] and tensor_list[1]",
+    r"tensor_list[0] and tensor_list[1]",
+    r"tensor_list[0] and tensor_list[1]",
+    r"tensor_list[0] and tensor_list[1]",
+    r"tensor_list[0] and tensor_list[1]",
     r"tensor_list[0] and tensor_list[LAST]",
-    r"output_tensor_list[0] and output_tensor_list[1]", r"gather_list[0] and gather_list[1]",
+    r"output_tensor_list[0] and output_tensor_list[1]",
+    r"gather_list[0] and gather_list[1]",
     r"the tensor of p2p_op_list[0] and the tensor of p2p_op_list[1]",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
 def test_outputs_that_overlap_are_refused_by_name(size: int) -> None:
-    for said in (
-        *launch(refusals, size, "queue://", timeout=300),
-        *sim.run(refusals, size).results,
-    ):
+    for said in (*launch(refusals, size, "queue://", timeout=300), *sim.run(refusals, size).results):
         for name, error in zip(NAMES, said, strict=False):
             name = name.replace("LAST", str(size - 1))
             assert error.startswith(f"ValueError: {name} overlap in memory"), (name, error)
@@ -254,15 +250,18 @@ def test_two_messages_of_one_rank_may_go_to_one_place() -> None:
 def test_an_array_whose_elements_are_one() -> None:
     x = np.arange(24.0)
     strided = np.lib.stride_tricks.as_strided
-    apart = [x, x[::-1], x.reshape(4, 6).T, x.reshape(2, 3, 4).transpose(2, 0, 1)[:, ::-1], x[:0],
-             strided(x, (3, 4), (16, 40)), strided(x, (1, 4), (0, 8))]  # fmt: skip
+    apart = [
+        x,
+        x[::-1],
+        x.reshape(4, 6).T,
+        x.reshape(2, 3, 4).transpose(2, 0, 1)[:, ::-1],
+        x[:0],
+        strided(x, (3, 4), (16, 40)),
+        strided(x, (1, 4), (0, 8)),
+    ]
     for array in apart:
         assert not overlaps.overlaps_itself(array)
-    for array in (
-        strided(x, (3, 3), (8, 8)),
-        np.broadcast_to(x, (2, 24)),
-        strided(x, (4, 3), (16, 8)),
-    ):
+    for array in (strided(x, (3, 3), (8, 8)), np.broadcast_to(x, (2, 24)), strided(x, (4, 3), (16, 8))):
         assert overlaps.overlaps_itself(array)
 
 

@@ -37,12 +37,9 @@ def calls(rank: int, size: int, dtype: Any, count: int) -> Calls:
         "max": lambda a: on(x(), lambda t: dist.all_reduce(t, dist.ReduceOp.MAX, algorithm=a)),
         "gather": lambda a: on(x(size), lambda t: dist.all_gather_single(t, x(), algorithm=a)),
         "in place": lambda a: on(
-            x(size),
-            lambda t: dist.all_gather_single(t, t[rank * count : (rank + 1) * count], algorithm=a),
+            x(size), lambda t: dist.all_gather_single(t, t[rank * count : (rank + 1) * count], algorithm=a)
         ),
-        "elsewhere": lambda a: on(
-            x(size), lambda t: dist.all_gather_single(t, t[t.numel() - count :], algorithm=a)
-        ),
+        "elsewhere": lambda a: on(x(size), lambda t: dist.all_gather_single(t, t[t.numel() - count :], algorithm=a)),
         "scatter": lambda a: on(x(), lambda t: dist.reduce_scatter_single(t, x(size), algorithm=a)),
         "within": lambda a: on(x(size), lambda t: dist.reduce_scatter_single(t[:count], t, algorithm=a)),
         "across": lambda a: on(x(size), lambda t: dist.all_to_all_single(t, x(size), algorithm=a)),
@@ -151,8 +148,9 @@ def roads() -> list[tuple[str, int, list[str]]]:
             def seen(frame: Any, event: str, _: Any, names: list[str] = names) -> None:
                 module = frame.f_globals.get("__name__", "")
                 above = module.startswith("minitorch_dist.distributed.torch_api") or module in (
-                    collectives.__name__, prepared.__name__
-                )  # fmt: skip
+                    collectives.__name__,
+                    prepared.__name__,
+                )
                 if event == "call" and above:
                     names.append(f"{module}.{frame.f_code.co_qualname}")
 

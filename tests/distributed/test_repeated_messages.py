@@ -130,8 +130,7 @@ def in_every_order() -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "transport",
-    ["queue", pytest.param("file", marks=pytest.mark.slow), pytest.param("tcp", marks=pytest.mark.slow)],
+    "transport", ["queue", pytest.param("file", marks=pytest.mark.slow), pytest.param("tcp", marks=pytest.mark.slow)]
 )
 def test_order_is_kept_between_both_ways(transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else transport
@@ -156,9 +155,7 @@ def differing(kind: str) -> str:
 
 @pytest.mark.parametrize("transport", ["queue", pytest.param("file", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "theirs"), [("size", r"float32\[5\]"), ("dtype", r"int32\[4\]")])
-def test_what_does_not_fit_is_told_with_both_lines(
-    kind: str, theirs: str, transport: str, tmp_path: Path
-) -> None:
+def test_what_does_not_fit_is_told_with_both_lines(kind: str, theirs: str, transport: str, tmp_path: Path) -> None:
     address = f"file://{tmp_path}/ranks" if transport == "file" else transport
     quiet, said = launch(differing, 2, address, args=(kind,), timeout=300)
     assert quiet == ""

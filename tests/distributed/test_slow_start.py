@@ -31,16 +31,17 @@ else:
 def test_what_is_said(what: str) -> None:
     port = str(free_port())
     environment = os.environ | {
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "MINITORCH_DIST_SLOW": "0.3",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        "MINITORCH_DIST_SLOW": "0.3",
         "MINITORCH_DIST_KEY": "of this test",
-    }  # fmt: skip
+    }
 
     def line_of(rank: int, *words: str) -> str:
         """The first line with these words: on a slow machine the first one may be of an earlier wait."""
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, what, str(rank)], env=environment, text=True,
-            stderr=subprocess.PIPE,
-        )  # fmt: skip
+            [sys.executable, "-c", PROGRAM, what, str(rank)], env=environment, text=True, stderr=subprocess.PIPE
+        )
         assert process.stderr is not None
         try:
             return next(line for line in process.stderr if all(word in line for word in words))

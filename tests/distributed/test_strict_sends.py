@@ -12,20 +12,13 @@ import pytest
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed import pipelining
-from minitorch_dist.distributed.fsdp import (
-    BackwardPrefetch,
-    FullyShardedDataParallel,
-    ShardingStrategy,
-    fully_shard,
-)
+from minitorch_dist.distributed.fsdp import BackwardPrefetch, FullyShardedDataParallel, ShardingStrategy, fully_shard
 from minitorch_dist.nn.parallel import DistributedDataParallel
 
 LINK = sim.uniform(5_000_000, 1_000)
 FREE, STRICT = sim.Network(LINK), sim.Network(LINK, rendezvous=0)
 POST, ZERO2 = BackwardPrefetch.BACKWARD_POST, ShardingStrategy.SHARD_GRAD_OP
-TWO_STAGES = [
-    "ScheduleInterleaved1F1B", "ScheduleLoopedBFS", "ScheduleInterleavedZeroBubble",
-]  # fmt: skip
+TWO_STAGES = ["ScheduleInterleaved1F1B", "ScheduleLoopedBFS", "ScheduleInterleavedZeroBubble"]
 
 
 def in_units(**told: Any) -> nn.Module:

@@ -113,13 +113,18 @@ def test_reduce_ops() -> None:
     def rank() -> None:
         me, n = dist.get_rank(), dist.get_world_size()
         for op, dtype, expected in [
-            (dist.ReduceOp.SUM, torch.int16, 6), (dist.ReduceOp.PRODUCT, torch.float32, 6),
-            (dist.ReduceOp.MIN, torch.int8, 1), (dist.ReduceOp.MAX, torch.bfloat16, 3),
-            (dist.ReduceOp.BAND, torch.uint8, 0), (dist.ReduceOp.BOR, torch.int64, 3),
-            (dist.ReduceOp.BXOR, torch.int32, 0), (dist.ReduceOp.AVG, torch.float16, 2),
+            (dist.ReduceOp.SUM, torch.int16, 6),
+            (dist.ReduceOp.PRODUCT, torch.float32, 6),
+            (dist.ReduceOp.MIN, torch.int8, 1),
+            (dist.ReduceOp.MAX, torch.bfloat16, 3),
+            (dist.ReduceOp.BAND, torch.uint8, 0),
+            (dist.ReduceOp.BOR, torch.int64, 3),
+            (dist.ReduceOp.BXOR, torch.int32, 0),
+            (dist.ReduceOp.AVG, torch.float16, 2),
             (dist._make_nccl_premul_sum(2.0), torch.float64, 12),
-            (premul_sum(torch.tensor(0.5)), torch.float32, 3), (dist.ReduceOp.SUM, torch.bool, 1),
-        ]:  # fmt: skip
+            (premul_sum(torch.tensor(0.5)), torch.float32, 3),
+            (dist.ReduceOp.SUM, torch.bool, 1),
+        ]:
             x = torch.tensor([me + 1]).to(dtype)
             dist.all_reduce(x, op)
             assert x.item() == expected, op
@@ -256,11 +261,17 @@ def test_wrong_arguments_in_torchs_words() -> None:
 def test_what_ranks_do_differently_is_told_to_all() -> None:
     wrong: dict[str, Any] = {
         r"\[2, 3\].*\[3, 2\]|\[3, 2\].*\[2, 3\]": lambda me: dist.all_reduce(torch.ones(2 + (me == 1), 3 - (me == 1))),
-        "float32.*float64|float64.*float32": lambda me: dist.all_reduce(torch.ones(4, dtype=torch.float64 if me == 1 else torch.float32)),
-        "MAX.*SUM|SUM.*MAX": lambda me: dist.all_reduce(torch.ones(4), dist.ReduceOp.MAX if me == 1 else dist.ReduceOp.SUM),
+        "float32.*float64|float64.*float32": lambda me: dist.all_reduce(
+            torch.ones(4, dtype=torch.float64 if me == 1 else torch.float32)
+        ),
+        "MAX.*SUM|SUM.*MAX": lambda me: dist.all_reduce(
+            torch.ones(4), dist.ReduceOp.MAX if me == 1 else dist.ReduceOp.SUM
+        ),
         "root 0.*root 1|root 1.*root 0": lambda me: dist.broadcast(torch.ones(4), int(me == 1)),
-        "all_reduce #0.*broadcast #0|broadcast #0.*all_reduce #0": lambda me: dist.broadcast(torch.ones(4), 0) if me == 1 else dist.all_reduce(torch.ones(4)),
-    }  # fmt: skip
+        "all_reduce #0.*broadcast #0|broadcast #0.*all_reduce #0": lambda me: (
+            dist.broadcast(torch.ones(4), 0) if me == 1 else dist.all_reduce(torch.ones(4))
+        ),
+    }
     for words, act in wrong.items():
 
         def rank(act: Any = act, words: str = words) -> None:

@@ -80,11 +80,10 @@ def test_the_launchers_screen(tmp_path: Path) -> None:
     script.write_text(SCRIPT)
     run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node=2"]
     environment = os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"}
-    for more, where in (([], "<N/A> (read; --log-dir=DIR keeps it)"), (["--log-dir", str(tmp_path)], str(tmp_path))):  # fmt: skip
+    for more, where in (([], "<N/A> (read; --log-dir=DIR keeps it)"), (["--log-dir", str(tmp_path)], str(tmp_path))):
         ended = subprocess.run(
-            [*run, *more, str(script)],
-            capture_output=True, text=True, timeout=300, check=False, env=environment,
-        )  # fmt: skip
+            [*run, *more, str(script)], capture_output=True, text=True, timeout=300, check=False, env=environment
+        )
         assert ended.returncode == 1
         assert "minitorch_dist/distributed/" not in ended.stderr, ended.stderr
         assert "in train" in ended.stderr and "train.py:6" in ended.stderr

@@ -49,9 +49,7 @@ def test_garbage_is_refused_or_means_exactly_itself(octets: bytes) -> None:
 
 
 @given(headers, st.data())
-def test_a_damaged_header_is_refused_or_means_exactly_itself(
-    header: wire.Header, data: st.DataObject
-) -> None:
+def test_a_damaged_header_is_refused_or_means_exactly_itself(header: wire.Header, data: st.DataObject) -> None:
     encoded = bytearray(wire.encode(header))
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))

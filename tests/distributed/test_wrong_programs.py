@@ -122,9 +122,7 @@ SAID: dict[Callable[[int], Any], str] = {
 @pytest.mark.slow
 def test_over_tcp_and_file(tmp_path: Path) -> None:
     plan = [
-        nursery.World(address, 2, what)
-        for what in SAID
-        for address in ("tcp://", f"file://{tmp_path}/{what.__name__}")
+        nursery.World(address, 2, what) for what in SAID for address in ("tcp://", f"file://{tmp_path}/{what.__name__}")
     ]
     for results, made in zip(nursery.run(plan, at_once=4), plan, strict=True):
         pattern = SAID[made.act]
@@ -161,9 +159,13 @@ def test_without_a_launcher(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("import minitorch_dist.distributed as dist\ndist.init_process_group('tcp')\n")
     ended = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={"PYTHONPATH": str(Path.cwd()), "PATH": ""},
-    )  # fmt: skip
+    )
     assert "environment variable RANK expected, but not set. mtdrun sets RANK" in ended.stderr
     assert "`mtdrun --nproc-per-node=2 script.py`" in ended.stderr
     assert "`mtd run --ranks 2 script.py`" in ended.stderr

@@ -35,15 +35,7 @@ def fields_of(layout: str, at: int = 0) -> list[Field]:
     return found
 
 
-NOT_UTF8 = (
-    b"\x1b[2J",
-    b"\xff",
-    b"\xc3\x28",
-    b"\xed\xa0\x80",
-    b"\x00",
-    b"\xf0\x28\x8c\xbc",
-    "²".encode(),
-)
+NOT_UTF8 = (b"\x1b[2J", b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\x00", b"\xf0\x28\x8c\xbc", "²".encode())
 
 
 def extreme(random: Random, old: int, width: int, length: int) -> int:

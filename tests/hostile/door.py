@@ -32,9 +32,7 @@ class Door:
     folder: Path | None = None  # files in here may be written and read
     has_large: bool = True  # whether `make` heeds its size
     is_always_right: bool = True  # whether an input that was not bent has to be accepted
-    is_of_others: bool = (
-        True  # no error may show its texts as they are; what somebody typed may be said again
-    )
+    is_of_others: bool = True  # no error may show its texts as they are; what somebody typed may be said again
 
     def size_of(self, given: Any) -> int:
         return len(given) if isinstance(given, bytes | str) else len(repr(given))

@@ -53,16 +53,7 @@ def code_folders(*places: str) -> tuple[str, ...]:
     return ("/proc/", *(f"{Path(place).resolve()}/" for place in (*places, sys.base_prefix) if place))
 
 
-ENCODINGS = (
-    "utf-8-sig",
-    "utf-16",
-    "utf-16-le",
-    "utf-16-be",
-    "utf-32",
-    "utf-32-le",
-    "utf-32-be",
-    "idna",
-)
+ENCODINGS = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "idna")
 
 
 class Hang(BaseException):

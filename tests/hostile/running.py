@@ -110,9 +110,8 @@ def made(session: Session, number: int) -> Tried:
 
 
 def _work(
-    part: Part, seed: int, folder: Path, first: int, seconds: float, count: int | None,
-    mark: mmap.mmap, answer: int,
-) -> None:  # fmt: skip
+    part: Part, seed: int, folder: Path, first: int, seconds: float, count: int | None, mark: mmap.mmap, answer: int
+) -> None:
     """Attempts from number `first` on, until the time is over or so many are made."""
     row = Row(part.name, part.kind)
     start, number = time.monotonic(), first
@@ -167,9 +166,15 @@ class Runner:
     """All parts, several at once."""
 
     def __init__(
-        self, parts: Sequence[Part], seed: int, seconds: float, jobs: int = 2,
-        count: int | None = None, silence: float = SILENCE, say: Callable[[str], None] = print,
-    ) -> None:  # fmt: skip
+        self,
+        parts: Sequence[Part],
+        seed: int,
+        seconds: float,
+        jobs: int = 2,
+        count: int | None = None,
+        silence: float = SILENCE,
+        say: Callable[[str], None] = print,
+    ) -> None:
         self.parts, self.seed, self.jobs, self.count = parts, seed, jobs, count
         self.silence, self.say = silence, say
         weight = sum(part.weight for part in parts) or 1.0
@@ -277,9 +282,7 @@ def _end(child: Child) -> None:
 
 def table(rows: Sequence[Row]) -> str:
     """What was tried, and what came of it."""
-    head = (
-        f"{'what':22} {'kind':6} {'attempts':>10} {'accepted':>9} {'refused':>9} {'fallen':>6} {'seconds':>7}"
-    )
+    head = f"{'what':22} {'kind':6} {'attempts':>10} {'accepted':>9} {'refused':>9} {'fallen':>6} {'seconds':>7}"
     lines = [head, "-" * len(head)]
     lines += [
         f"{row.name:22} {row.kind:6} {row.attempts:>10,} {row.accepted:>9,} {row.refused:>9,} "
@@ -298,9 +301,6 @@ def told(rows: Sequence[Row], has_traces: bool = False) -> str:
     lines = []
     for row in rows:
         for fall in row.falls:
-            lines += [
-                f"{row.name}: {fall.why}",
-                f"    python -m tests.hostile --replay {fall.token}",
-            ]
+            lines += [f"{row.name}: {fall.why}", f"    python -m tests.hostile --replay {fall.token}"]
             lines += [f"        {line}" for line in fall.trace.splitlines()] if has_traces else []
     return "\n".join(lines)

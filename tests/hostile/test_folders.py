@@ -40,9 +40,15 @@ def never(at: Path) -> None:
 
 @pytest.mark.parametrize(
     ("does", "says"),
-    [(rightly, ""), (to_others, "changed what is of others"), (outside, "wrote outside of its folder"),
-     (untidily, "left behind"), (wrongly, "KeyError"), (never, "Hang: it has been at it")],
-)  # fmt: skip
+    [
+        (rightly, ""),
+        (to_others, "changed what is of others"),
+        (outside, "wrote outside of its folder"),
+        (untidily, "left behind"),
+        (wrongly, "KeyError"),
+        (never, "Hang: it has been at it"),
+    ],
+)
 def test_a_visit_to_a_folder_is_judged(
     does: Callable[[Path], None], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

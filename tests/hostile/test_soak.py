@@ -23,10 +23,17 @@ JOBS = {
     "writing home": "import pathlib; (pathlib.Path.home() / '.mtd').touch(); print('right')",
 }
 FOUND = {
-    "right": set(), "wrong": {"wrong"}, "failing": {"wrong"}, "silent": {"wrong"}, "hanging": {"hangs"},
-    "leaving a process": {"processes"}, "leaving a file": {"files"}, "leaving a folder": {"files"},
-    "leaving a draft": {"files"}, "writing home": {"files"},
-}  # fmt: skip
+    "right": set(),
+    "wrong": {"wrong"},
+    "failing": {"wrong"},
+    "silent": {"wrong"},
+    "hanging": {"hangs"},
+    "leaving a process": {"processes"},
+    "leaving a file": {"files"},
+    "leaving a folder": {"files"},
+    "leaving a draft": {"files"},
+    "writing home": {"files"},
+}
 
 
 class OneJob(Round):

@@ -83,9 +83,7 @@ def test_another_program_differs_at_the_right_event(size: int, tmp_path: Path) -
     found = one.diff(other)
     assert found is not None and found.one is not None and found.other is not None
     # In turn 1, rank 1 sends with tag 5, and rank 2 is ready for tag 5: neither follows from the other.
-    assert (found.rank, found.one.what, found.one.step, found.other.step) in (
-        (1, "send", 0, 5), (2, "post", 0, 5)
-    )  # fmt: skip
+    assert (found.rank, found.one.what, found.one.step, found.other.step) in ((1, "send", 0, 5), (2, "post", 0, 5))
     assert found.one.nth == 1 if found.rank == 1 else found.one.what == "post"
     assert "they part at rank" in str(found) and "programs.py:" in str(found)
     assert other.diff(one) is not None

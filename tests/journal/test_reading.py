@@ -38,22 +38,13 @@ def test_nothing_there(tmp_path: Path) -> None:
         ('{"journal": 99}\n', "1: a journal of version 99, and this reads version 1: use the"),
         (FIRST + "{nonsense}\n" + FIRST, "2: .*is not JSON"),
         (FIRST + "7\n", "2: .*is no line"),
-        (
-            FIRST + '{"what":"dance","rank":0}\n',
-            "2: there is no event with what='dance' and rank=0",
-        ),
-        (
-            FIRST + '{"what":"send","rank":-1}\n',
-            "2: there is no event with what='send' and rank=-1",
-        ),
+        (FIRST + '{"what":"dance","rank":0}\n', "2: there is no event with what='dance' and rank=0"),
+        (FIRST + '{"what":"send","rank":-1}\n', "2: there is no event with what='send' and rank=-1"),
         (FIRST + '{"what":"send","rank":0}\n', "2: this send has no time"),
         (FIRST + '{"what":"send","rank":0,"at":"now"}\n', "at='now' should be int"),
         (FIRST + '{"what":"send","rank":0,"at":1,"group":[]}\n', r"group=\[\] should be str"),
         (FIRST + '{"what":"send","rank":0,"at":1,"step":-1}\n', "step=-1 is out of all bounds"),
-        (
-            FIRST + '{"what":"wait","rank":0,"at":1%s}\n' % ("0" * 400),
-            "at=10*[.]*0* is out of all bounds",
-        ),
+        (FIRST + '{"what":"wait","rank":0,"at":1%s}\n' % ("0" * 400), "at=10*[.]*0* is out of all bounds"),
         (FIRST + '{"what":"begin","rank":0,"at":1,"shape":"x"}\n', "shape='x' is not a list"),
         (FIRST + '{"what":"world","rank":4,"world_size":4}\n', "rank=4 of world_size=4"),
         (FIRST + "x" * (1 << 20) + "\n", "2: a line of more than 1048576 bytes"),
@@ -65,12 +56,16 @@ def test_what_is_no_journal(text: str, says: str, tmp_path: Path) -> None:
         journal.read(tmp_path / "run.mtd")
 
 
-@given(st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from([*SEND, "shape", "op", "until", "arrived"]), inner, max_size=5),
-    max_leaves=8,
-))  # fmt: skip
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.sampled_from([*SEND, "shape", "op", "until", "arrived"]), inner, max_size=5)
+        ),
+        max_leaves=8,
+    )
+)
 def test_any_json_is_read_or_refused(words: object) -> None:
     try:
         run = from_lines(lines({**SEND, **words} if isinstance(words, dict) else words))
@@ -101,11 +96,14 @@ def test_what_contradicts_itself() -> None:
 
 def test_hosts_are_aligned_by_their_wall_clocks() -> None:
     world = {"what": "world", "world_size": 2, "transport": "tcp", "clock": "system"}
-    run = from_lines(lines(
-        {**world, "rank": 0, "at": 1000, "wall": 1e-9 * 7, "host": "a"},
-        {**world, "rank": 1, "at": 0, "wall": 1e-9 * 8, "host": "b"},
-        SEND, {**SEND, "what": "receive", "rank": 1, "to": None, "from": 0, "at": 5, "arrived": 4},
-    ))  # fmt: skip
+    run = from_lines(
+        lines(
+            {**world, "rank": 0, "at": 1000, "wall": 1e-9 * 7, "host": "a"},
+            {**world, "rank": 1, "at": 0, "wall": 1e-9 * 8, "host": "b"},
+            SEND,
+            {**SEND, "what": "receive", "rank": 1, "to": None, "from": 0, "at": 5, "arrived": 4},
+        )
+    )
     (message,) = run.messages
     assert (message.departed, message.arrived) == (5, 4 + 2000)
     assert run.transport == "tcp" and not run.is_virtual

@@ -171,9 +171,7 @@ def test_pieces_are_read_as_one(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other.mtd", "other.mtd.txt", "run.mtd"]
 
 
-def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_of_its_own_leaves_nothing_of_an_earlier_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As torchrun starts it: nobody but the variable says that there is a journal."""
     launch(ring, 3, journal=tmp_path / "run.mtd")
     for rank in (0, 4):
@@ -257,9 +255,7 @@ def test_an_empty_file_becomes_a_journal(tmp_path: Path) -> None:
     assert len(journal.read(tmp_path / "run.mtd").messages) == 9
 
 
-def test_pieces_are_not_merged_over_a_file_of_others(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_pieces_are_not_merged_over_a_file_of_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "run.mtd"
     for rank in (0, 1):
         files.Sheet(files.piece(path, rank)).close()

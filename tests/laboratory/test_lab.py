@@ -58,9 +58,7 @@ def test_all_in_one_go(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, said.split("\n"))) <= 80
 
 
-def test_what_is_done_is_kept(
-    mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_done_is_kept(mine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     raced: list[str] = []
     race = racing.race
 
@@ -101,7 +99,7 @@ def test_what_is_done_is_kept(
         ("x = 1", [], "mine.py has no schedule"),
         ("x =", [], "mine.py:2: SyntaxError"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said(
     mine: Path, capsys: pytest.CaptureFixture[str], text: str, words: list[str], said: str
 ) -> None:

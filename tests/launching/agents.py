@@ -26,9 +26,14 @@ def run(*args: Any, module: str = RUN, **more: Any) -> subprocess.CompletedProce
     """A launcher to its end."""
     variables = more.pop("variables", {})
     return subprocess.run(
-        [sys.executable, "-m", module, *map(str, args)], capture_output=True, text=True,
-        env=environment(**variables), timeout=PATIENCE, check=False, **more,
-    )  # fmt: skip
+        [sys.executable, "-m", module, *map(str, args)],
+        capture_output=True,
+        text=True,
+        env=environment(**variables),
+        timeout=PATIENCE,
+        check=False,
+        **more,
+    )
 
 
 @contextmanager
@@ -38,9 +43,13 @@ def agents() -> Iterator[Any]:
 
     def start(*args: Any, **more: str) -> subprocess.Popen[str]:
         agent = subprocess.Popen(
-            [sys.executable, "-m", RUN, *map(str, args)], env=environment(**more), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-m", RUN, *map(str, args)],
+            env=environment(**more),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         started.append(agent)
         return agent
 

@@ -48,9 +48,13 @@ def interrupted(folder: Path, instant: str, *command: object) -> subprocess.Comp
     """The program, with all that it started, hears Ctrl-C as from a terminal when it has come so far."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(
-        [sys.executable, *map(str, command)], env=environment, start_new_session=True, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        [sys.executable, *map(str, command)],
+        env=environment,
+        start_new_session=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
         until(lambda: list(folder.glob(f"{instant}*")) or process.poll() is not None)
         os.killpg(process.pid, signal.SIGINT)
         said, complaints = process.communicate(timeout=300)
@@ -75,9 +79,16 @@ def test_the_agent_says_one_line(instant: str, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(SCRIPT.replace("try:", "if True:").replace("except KeyboardInterrupt", "if 0"))
     done = interrupted(
-        tmp_path, instant, "-m", "minitorch_dist.distributed.run", "--standalone",
-        "--nproc-per-node", 2, program, tmp_path,
-    )  # fmt: skip
+        tmp_path,
+        instant,
+        "-m",
+        "minitorch_dist.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        2,
+        program,
+        tmp_path,
+    )
     assert done.returncode == 130 and done.stdout == ""
     assert done.stderr.count("\n") == 1 and "got signal: SIGINT" in done.stderr
 

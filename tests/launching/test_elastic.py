@@ -61,9 +61,7 @@ def test_a_node_joins_and_a_node_is_killed(tmp_path: Path) -> None:
         assert [each[1:] for each in said(tmp_path, 0)] == [[0, 2, 0, 0, 1, 0], [1, 2, 0, 1, 1, 0]]
         two = start(*options(port, "1:3", 1), script, tmp_path)
         until(lambda: len(said(tmp_path, 1)) == 3)  # nobody failed, so no restart was counted
-        assert [each[1:] for each in said(tmp_path, 1)] == [
-            [0, 3, 0, 0, 2, 0], [1, 3, 0, 1, 2, 0], [2, 3, 1, 0, 2, 0],
-        ]  # fmt: skip
+        assert [each[1:] for each in said(tmp_path, 1)] == [[0, 3, 0, 0, 2, 0], [1, 3, 0, 1, 2, 0], [2, 3, 1, 0, 2, 0]]
         assert not any(is_running(each[0]) for each in said(tmp_path, 0))
         two.kill()  # the agent; its workers die with it, and the others go on without
         until(lambda: len(said(tmp_path, 2)) == 2)
@@ -106,8 +104,12 @@ def test_a_static_rendezvous_has_the_ranks_that_were_given(tmp_path: Path) -> No
         ]  # fmt: skip
         finish(tmp_path, *both)
     assert [each[1:6] for each in said(tmp_path, 0)] == [
-        [0, 5, 0, 0, 2], [1, 5, 0, 1, 2], [2, 5, 0, 2, 2], [3, 5, 1, 0, 2], [4, 5, 1, 1, 2],
-    ]  # fmt: skip
+        [0, 5, 0, 0, 2],
+        [1, 5, 0, 1, 2],
+        [2, 5, 0, 2, 2],
+        [3, 5, 1, 0, 2],
+        [4, 5, 1, 1, 2],
+    ]
 
 
 # ---------------------------------------------------------------------------------- training
@@ -158,8 +160,7 @@ dist.destroy_process_group()
 def losses(folder: Path, deaths: list[str]) -> dict[int, set[str]]:
     folder.mkdir()
     script = written(folder, "train.py", TRAIN)
-    done = run("--standalone", "--nproc-per-node", 2, "--max-restarts", len(deaths), script, folder,
-               ",".join(deaths))  # fmt: skip
+    done = run("--standalone", "--nproc-per-node", 2, "--max-restarts", len(deaths), script, folder, ",".join(deaths))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("All workers start again") == len(deaths)
     found: dict[int, set[str]] = {}

@@ -43,10 +43,7 @@ def test_ranks_that_are_processes_are_ended(transport: str) -> None:
 
 
 def test_an_alarm_interrupts_what_a_rank_does() -> None:
-    with (
-        pytest.raises(OutOfTime, match=r"test_limit.py:\d+: the run took") as caught,
-        alarmed(0.01),
-    ):
+    with pytest.raises(OutOfTime, match=r"test_limit.py:\d+: the run took") as caught, alarmed(0.01):
         SYSTEM.sleep(1000)
     assert caught.value.where.startswith("test_limit.py:")
     with alarmed(1000):
@@ -115,7 +112,5 @@ time.sleep(1000)
 def test_commands_end_a_script_that_sleeps(command: list[str], words: str, tmp_path: Path) -> None:
     script = tmp_path / "sleeps.py"
     script.write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "-m", *command, str(script)], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-m", *command, str(script)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 1 and words in done.stderr, done.stderr

@@ -15,15 +15,11 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.multiprocessing.lines import LONGEST, WholeLines, whole_lines
 
-PIECES = st.lists(
-    st.tuples(st.integers(0, 2), st.sampled_from(["", "x", "xx", "\n", "x\n", "\nx", "x\nx\n"]))
-)
+PIECES = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "x", "xx", "\n", "x\n", "\nx", "x\nx\n"])))
 
 
 @given(PIECES)
-def test_each_line_is_of_one_owner_and_all_are_there_in_order(
-    pieces: list[tuple[int, str]],
-) -> None:
+def test_each_line_is_of_one_owner_and_all_are_there_in_order(pieces: list[tuple[int, str]]) -> None:
     seen, who, texts = io.StringIO(), [0], ["", "", ""]
     lines = WholeLines(seen, lambda: who[0])
     for owner, text in pieces:
@@ -50,9 +46,7 @@ def test_a_prompt_a_flush_and_a_very_long_line_do_not_wait() -> None:
     assert not lines.isatty() and "StringIO" in repr(lines)
 
 
-def test_the_streams_of_before_come_back_and_one_of_the_program_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_streams_of_before_come_back_and_one_of_the_program_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     before, own = sys.stdout, io.StringIO()
     with whole_lines(lambda: None):
         print("begun", end="")
@@ -114,15 +108,24 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @pytest.mark.spawn
 @pytest.mark.parametrize(
-    "words", ["-u SCRIPT tcp://", "-u SCRIPT file://", "-m minitorch_dist.run --standalone --nproc-per-node 3 SCRIPT",
-              "-u -m mtd run --ranks 3 --net tcp SCRIPT"],
-)  # fmt: skip
+    "words",
+    [
+        "-u SCRIPT tcp://",
+        "-u SCRIPT file://",
+        "-m minitorch_dist.run --standalone --nproc-per-node 3 SCRIPT",
+        "-u -m mtd run --ranks 3 --net tcp SCRIPT",
+    ],
+)
 def test_ranks_that_are_processes(words: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     ended = subprocess.run(
-        [sys.executable, *words.replace("SCRIPT", str(script)).split()], capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, timeout=300, check=False,
-    )  # fmt: skip
+        [sys.executable, *words.replace("SCRIPT", str(script)).split()],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        timeout=300,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr
     assert sorted(ended.stdout.splitlines()) == expected(3)

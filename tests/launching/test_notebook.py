@@ -58,8 +58,10 @@ def program():
 """
 WAYS = [
     *(f"sim.run(program, 3, engine={name!r})" for name in ("threads", "greenlet", "lockstep", "closed")),
-    "torch.launch(program, 3, 'sim://')", "torch.launch(program, 3)", "sim.explore(program, 3, seeds=2)",
-]  # fmt: skip
+    "torch.launch(program, 3, 'sim://')",
+    "torch.launch(program, 3)",
+    "sim.explore(program, 3, seeds=2)",
+]
 
 # nbclient leaves sockets in its process, so it gets one of its own.
 RUN = """
@@ -76,9 +78,8 @@ json.dump(
 @pytest.mark.slow
 def test_cells() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", RUN], input=json.dumps(CELLS), capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", RUN], input=json.dumps(CELLS), capture_output=True, text=True, check=True
+    )
     said = json.loads(done.stdout)
     assert said[0].split("\n")[:5] == ["[[30.0, 30.0], [30.0, 30.0]]"] * 5
     assert said[1] == "[Scaled()]\n"
@@ -92,9 +93,8 @@ def test_cells() -> None:
 def test_ranks_print_and_log() -> None:
     """The streams of a kernel are served by threads of its own, and `flush` waits for them."""
     done = subprocess.run(
-        [sys.executable, "-c", RUN], input=json.dumps([PRINTING, *WAYS]), capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", RUN], input=json.dumps([PRINTING, *WAYS]), capture_output=True, text=True, check=True
+    )
     for way, said in zip(WAYS, json.loads(done.stdout)[1:], strict=True):
         assert "Logging error" not in said and "DistError" not in said and "rank 0 called" not in said, said
         for rank in range(3):

@@ -76,17 +76,13 @@ def left_by(tmp_path: Path, how: str, options: str, blow: str) -> list[str]:
 @pytest.mark.spawn
 @pytest.mark.parametrize(
     ("how", "options", "blow"),
-    [
-        ("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("run", SHORT, "SIGKILL"), ("launch", "", "rank"),
-    ],
-)  # fmt: skip
+    [("run", SHORT, "SIGTERM"), ("launch", SHORT, "SIGKILL"), ("run", SHORT, "SIGKILL"), ("launch", "", "rank")],
+)
 def test_a_job_that_is_ended_leaves_nothing(tmp_path: Path, how: str, options: str, blow: str) -> None:
     assert left_by(tmp_path, how, options, blow) == []
 
 
-def test_the_next_launcher_takes_away_what_killed_ones_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_launcher_takes_away_what_killed_ones_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     theirs = [tmp_path / f"{PREFIX}results", tmp_path / f"{PREFIX}0123456789abcdef-00000000"]
     for folder in theirs:

@@ -51,8 +51,6 @@ def test_seeds_and_a_replay(script: str, capfd: pytest.CaptureFixture[str]) -> N
     assert "It does not fail" in capfd.readouterr().out
 
 
-def test_one_rank_for_all_has_to_ask_where_it_is_heard(
-    script: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_one_rank_for_all_has_to_ask_where_it_is_heard(script: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--ranks", "2", "--shapes", "--device", "h100", "--fold", script]) == 1
     assert "with --fold a script asks dist.get_rank()" in capfd.readouterr().err

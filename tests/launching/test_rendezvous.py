@@ -18,12 +18,7 @@ from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
 from minitorch_dist.distributed.elastic.rendezvous.job_log import JobLog
 from minitorch_dist.distributed.elastic.rendezvous.membership import JobMembership, Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import parsed
-from minitorch_dist.distributed.elastic.rendezvous.state import (
-    JobNode,
-    JobRules,
-    JobState,
-    StateEntry,
-)
+from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobRules, JobState, StateEntry
 from transports.stores.store import HashStore
 from transports.virtual.clock import VirtualClock
 
@@ -51,14 +46,9 @@ def act(state: JobState, what: str, who: str, age: int) -> JobState:
     return states.changed(state, generation) if what == "changed" else states.last_call(state)
 
 
-@given(
-    st.integers(1, 3).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, 4))),
-    st.integers(0, 3), events,
-)  # fmt: skip
+@given(st.integers(1, 3).flatmap(lambda low: st.tuples(st.just(low), st.integers(low, 4))), st.integers(0, 3), events)
 @settings(max_examples=300)
-def test_whatever_happens_a_generation_is_sound(
-    nodes: tuple[int, int], restarts: int, happening: list[Any]
-) -> None:
+def test_whatever_happens_a_generation_is_sound(nodes: tuple[int, int], restarts: int, happening: list[Any]) -> None:
     rules = JobRules(*nodes, restarts)
     state = JobState(rules)
     for what, who, age in happening:
@@ -158,9 +148,16 @@ def test_who_comes_second_reads_what_was_written() -> None:
 
 @pytest.mark.parametrize(
     "text, expected",
-    [("", ("localhost", 29400)), ("h", ("h", 29400)), ("h:5", ("h", 5)), ("[::1]:7", ("::1", 7)),
-     ("[::1]", ("::1", 29400)), ("::1", ("::1", 29400)), ("10.0.0.1:0", ("10.0.0.1", 0))],
-)  # fmt: skip
+    [
+        ("", ("localhost", 29400)),
+        ("h", ("h", 29400)),
+        ("h:5", ("h", 5)),
+        ("[::1]:7", ("::1", 7)),
+        ("[::1]", ("::1", 29400)),
+        ("::1", ("::1", 29400)),
+        ("10.0.0.1:0", ("10.0.0.1", 0)),
+    ],
+)
 def test_endpoints(text: str, expected: tuple[str, int]) -> None:
     assert parsed(text) == expected
 
@@ -187,7 +184,9 @@ class Job:
         self.threads: list[Any] = []
 
     def membership(self, name: str, rank: int = -1) -> JobMembership:
-        return JobMembership(self.store, JobNode(name, rank=rank), self.rules, self.patience, self.clock, self.said.append)  # fmt: skip
+        return JobMembership(
+            self.store, JobNode(name, rank=rank), self.rules, self.patience, self.clock, self.said.append
+        )
 
     def node(self, name: str, act: Any, delay: float = 0.0, rank: int = -1) -> None:
         def live() -> None:
@@ -297,8 +296,9 @@ lives = st.lists(
         st.integers(1, 30),  # how long it stays
         st.sampled_from(["works", "dies", "leaves", "fails"]),
     ),
-    min_size=1, max_size=4,
-)  # fmt: skip
+    min_size=1,
+    max_size=4,
+)
 
 
 @given(lives, st.integers(1, 2), st.integers(0, 2))
@@ -308,9 +308,15 @@ def test_whoever_comes_and_goes_all_see_the_same_generations(
 ) -> None:
     """Nodes that come, work, die, leave and fail, each at a moment of its own; nobody hangs."""
     job = Job(
-        fewest, 3, restarts, join_timeout=40, last_call_timeout=3, close_timeout=5,
-        keep_alive_interval=3, keep_alive_max_attempt=3,
-    )  # fmt: skip
+        fewest,
+        3,
+        restarts,
+        join_timeout=40,
+        last_call_timeout=3,
+        close_timeout=5,
+        keep_alive_interval=3,
+        keep_alive_max_attempt=3,
+    )
     worlds: dict[int, set[tuple[str, ...]]] = {}
     ends: list[tuple[str, str]] = []
 

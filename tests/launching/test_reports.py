@@ -30,10 +30,13 @@ EMBEDDED = (
             f"{TRACE}KeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACE}OSError: 2",
             "OSError: 2",
         ),
-        ("the process ended with exit code 3, without an exception", "the process ended with exit code 3, without an exception"),
+        (
+            "the process ended with exit code 3, without an exception",
+            "the process ended with exit code 3, without an exception",
+        ),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_the_line_of_a_failure_is_its_cause(text: str, line: str) -> None:
     failure = ProcessFailure(local_rank=0, pid=1, exitcode=1, error_file="<N/A>", rank=0, host="h")
     failure.message = text
@@ -66,9 +69,7 @@ def test_what_a_process_raised_is_shown_once_with_its_line() -> None:
         f'  File "{scripts.__file__}", line 3, in play\n    exec(code)\n'
         '  File "/home/me/train.py", line 6, in <module>\n    raise ValueError("bad batch")\nValueError: bad batch'
     )
-    assert scripts.shown(error) == (
-        "ValueError, at train.py:6: bad batch\n(in rank 1 of 4, a process over tcp://)"
-    )
+    assert scripts.shown(error) == ("ValueError, at train.py:6: bad batch\n(in rank 1 of 4, a process over tcp://)")
 
 
 SCRIPT = """
@@ -84,8 +85,11 @@ dist.all_reduce(torch.ones(2))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "words", "times"),
-    [("raise ValueError('bad batch')", "File \"{}\", line 6", 2), ("dist.broadcast(torch.ones(2), 0)", "All ranks of a group must call", 1)],
-)  # fmt: skip
+    [
+        ("raise ValueError('bad batch')", 'File "{}", line 6', 2),
+        ("dist.broadcast(torch.ones(2), 0)", "All ranks of a group must call", 1),
+    ],
+)
 def test_the_launcher_tells_a_cause_in_full_where_it_arose_and_in_the_report(
     wrong: str, words: str, times: int, tmp_path: Path
 ) -> None:
@@ -93,7 +97,8 @@ def test_the_launcher_tells_a_cause_in_full_where_it_arose_and_in_the_report(
     script.write_text(SCRIPT.format(wrong=wrong))
     done = subprocess.run(
         [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node", "3", str(script)],
-        capture_output=True, text=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+    )
     assert 1 <= done.stderr.count(words.format(script)) <= times, done.stderr
     assert "cannot be used since" not in done.stderr.rpartition("Root cause")[2]

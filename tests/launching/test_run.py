@@ -47,11 +47,7 @@ def test_every_variable_is_there(workers: int, tmp_path: Path) -> None:
         assert set(SEED) <= set(env)
         assert env["RANK"] == env["LOCAL_RANK"] == env["ROLE_RANK"] == str(rank)
         assert env["WORLD_SIZE"] == env["LOCAL_WORLD_SIZE"] == env["ROLE_WORLD_SIZE"] == str(workers)
-        assert (env["GROUP_RANK"], env["GROUP_WORLD_SIZE"], env["ROLE_NAME"]) == (
-            "0",
-            "1",
-            "default",
-        )
+        assert (env["GROUP_RANK"], env["GROUP_WORLD_SIZE"], env["ROLE_NAME"]) == ("0", "1", "default")
         assert (env["TORCHELASTIC_RESTART_COUNT"], env["TORCHELASTIC_MAX_RESTARTS"]) == ("0", "2")
         assert env["TORCHELASTIC_USE_AGENT_STORE"] == "True" and int(env["MASTER_PORT"]) > 0
         assert not Path(env["TORCHELASTIC_ERROR_FILE"]).parent.exists()  # tidied up
@@ -87,8 +83,7 @@ def test_modules_programs_and_given_ports(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "rank", "is_told"),
-    [("192.0.2.1", 0, True), ("192.0.2.1", 1, False), ("127.0.0.1", 0, False)],
+    ("host", "rank", "is_told"), [("192.0.2.1", 0, True), ("192.0.2.1", 1, False), ("127.0.0.1", 0, False)]
 )
 def test_node_0_is_told_when_its_stores_address_is_another_machines(
     host: str, rank: int, is_told: bool, monkeypatch: pytest.MonkeyPatch
@@ -151,9 +146,7 @@ if count != sys.argv[1]: time.sleep(1000)
 
 
 @pytest.mark.parametrize("heals_at, restarts, code", [("2", 2, 0), ("2", 1, 1), ("0", 0, 0)])
-def test_all_are_started_again_as_often_as_allowed(
-    heals_at: str, restarts: int, code: int, tmp_path: Path
-) -> None:
+def test_all_are_started_again_as_often_as_allowed(heals_at: str, restarts: int, code: int, tmp_path: Path) -> None:
     script = written(tmp_path, "flaky.py", FLAKY)
     done = run("--standalone", "--nproc-per-node", 2, "--max-restarts", restarts, script, heals_at)
     assert done.returncode == code, done.stderr
@@ -164,10 +157,14 @@ def test_all_are_started_again_as_often_as_allowed(
         assert "started again 1 time" in done.stderr
 
 
-@pytest.mark.parametrize("program, says", [
-    ("import nowhere_to_be_found", "ModuleNotFoundError"), ("def f(:", "SyntaxError"),
-    ("import sys; sys.exit('no data')", "SystemExit: no data"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "program, says",
+    [
+        ("import nowhere_to_be_found", "ModuleNotFoundError"),
+        ("def f(:", "SyntaxError"),
+        ("import sys; sys.exit('no data')", "SystemExit: no data"),
+    ],
+)
 def test_a_script_that_does_not_get_far_says_why(program: str, says: str, tmp_path: Path) -> None:
     script = written(tmp_path, "hopeless.py", program)
     done = run("--standalone", "--max-restarts", 1, script)
@@ -176,13 +173,17 @@ def test_a_script_that_does_not_get_far_says_why(program: str, says: str, tmp_pa
 
 
 def test_the_report_names_the_cause_and_no_symptom(tmp_path: Path) -> None:
-    script = written(tmp_path, "fails.py", """
+    script = written(
+        tmp_path,
+        "fails.py",
+        """
 import minitorch_dist.distributed as dist
 dist.init_process_group("gloo")
 if dist.get_rank() == 2:
     raise KeyError("the cause")
 dist.barrier()
-""")  # fmt: skip
+""",
+    )
     done = run("--standalone", "--nproc-per-node", 3, script)
     box = done.stderr[done.stderr.index("=====") :]
     assert "rank      : 2 (local_rank: 2)" in box and "KeyError: 'the cause'" in box
@@ -201,12 +202,16 @@ def test_a_signal_is_named(name: str, tmp_path: Path) -> None:
 
 
 def test_the_deprecated_launcher(tmp_path: Path) -> None:
-    script = written(tmp_path, "old.py", """
+    script = written(
+        tmp_path,
+        "old.py",
+        """
 import argparse
 parser = argparse.ArgumentParser()
 parser.add_argument("--local_rank", type=int)
 print(f"rank {parser.parse_args().local_rank}\\n", end="")  # in one piece: two ranks share the pipe
-""")  # fmt: skip
+""",
+    )
     module = "minitorch_dist.distributed.launch"
     done = run("--nproc_per_node", 2, script, module=module)
     assert done.returncode == 1 and "FutureWarning" in done.stderr
@@ -246,12 +251,16 @@ def test_record_writes_the_error_file(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_who_only_lost_a_peer_is_the_cause_if_nobody_else_is(tmp_path: Path) -> None:
-    script = written(tmp_path, "left.py", """
+    script = written(
+        tmp_path,
+        "left.py",
+        """
 import minitorch_dist.distributed as dist
 dist.init_process_group("gloo")
 if dist.get_rank() == 0:
     dist.barrier()
-""")  # fmt: skip
+""",
+    )
     done = run("--standalone", "--nproc-per-node", 2, script)
     assert done.returncode == 1 and "rank      : 0 (local_rank: 0)" in done.stderr
     assert "PeerLost" in done.stderr
@@ -259,11 +268,15 @@ if dist.get_rank() == 0:
 
 @pytest.mark.slow
 def test_a_thread_that_stays_does_not_hide_an_exception(tmp_path: Path) -> None:
-    script = written(tmp_path, "threads.py", """
+    script = written(
+        tmp_path,
+        "threads.py",
+        """
 import threading, time
 threading.Thread(target=time.sleep, args=(1000,)).start()
 raise ValueError("then I go")
-""")  # fmt: skip
+""",
+    )
     done = run("--standalone", "--shutdown-timeout", 0, script)
     assert done.returncode == 1 and "ValueError: then I go" in done.stderr
 
@@ -336,12 +349,16 @@ def test_killing_the_agent_ends_workers_and_their_children(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_children_of_a_worker_that_is_done_end_too(tmp_path: Path) -> None:
-    script = written(tmp_path, "leaves.py", """
+    script = written(
+        tmp_path,
+        "leaves.py",
+        """
 import subprocess, sys
 from pathlib import Path
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
 Path(sys.argv[1], "pids0").write_text(f"{child.pid}.")
-""")  # fmt: skip
+""",
+    )
     done = run("--standalone", script, tmp_path)
     assert done.returncode == 0, done.stderr
     assert not any(map(is_running, pids(tmp_path)))
@@ -374,16 +391,18 @@ def test_a_script_with_an_address_of_its_own(tmp_path: Path) -> None:
     assert done.stdout == "2.0 tcp\n2.0 tcp\n", done.stderr
 
 
-def test_a_hard_coded_loopback_on_several_nodes_is_told_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_hard_coded_loopback_on_several_nodes_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import minitorch_dist.distributed as dist
 
     for name, value in {
-        "TORCHELASTIC_USE_AGENT_STORE": "True", "GROUP_WORLD_SIZE": "2", "RANK": "1",
-        "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "12355",
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+        "GROUP_WORLD_SIZE": "2",
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "localhost",
+        "MASTER_PORT": "12355",
         "MINITORCH_DIST_AGENT_STORE": "hosta 29400 jobs/x/worker/0",
-    }.items():  # fmt: skip
+    }.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(dist.DistNetworkError, match=r"hosta 29400.*remove the lines that set them"):
         dist.init_process_group("gloo")
@@ -402,14 +421,16 @@ def test_the_transport_of_an_unchanged_script(transport: str, scheme: str, tmp_p
 def test_devices_count_as_gpus(tmp_path: Path) -> None:
     script = written(tmp_path, "tell.py", TELL)
     for kind in ("gpu", "auto"):
-        done = run("--standalone", "--nproc-per-node", kind, script,
-                   variables={"MINITORCH_DIST_DEVICES": "3x80GB"})  # fmt: skip
+        done = run("--standalone", "--nproc-per-node", kind, script, variables={"MINITORCH_DIST_DEVICES": "3x80GB"})
         assert len(told(done.stdout)) == 3, done.stderr
 
 
 def test_help_fits_a_terminal() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.run", "--help"], capture_output=True, text=True,
-        env={**os.environ, "COLUMNS": "80"}, check=True,
-    )  # fmt: skip
+        [sys.executable, "-m", "minitorch_dist.run", "--help"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+        check=True,
+    )
     assert max(map(len, done.stdout.splitlines())) <= 80

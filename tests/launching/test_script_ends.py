@@ -35,19 +35,16 @@ else:
 def test_what_was_said_last_arrives(address: str, tmp_path: Path) -> None:
     (tmp_path / "last.py").write_text(SCRIPT)
     where = address.format(tmp_path)
-    run = [
-        sys.executable,
-        "-m",
-        "minitorch_dist.run",
-        "--nproc-per-node",
-        "2",
-        "--net",
-        where,
-    ]
+    run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node", "2", "--net", where]
     done = subprocess.run(
-        [*run, "last.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+        [*run, "last.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert "all came" in done.stdout
     assert done.stdout.count("closed") == 2, done.stdout  # closed, and so delivered, by both

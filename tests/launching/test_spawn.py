@@ -27,9 +27,7 @@ def numbers(folder: Path) -> list[int]:
 @pytest.mark.parametrize("nprocs", [1, 2, 3])
 def test_each_index_runs_once(nprocs: int, tmp_path: Path) -> None:
     assert mp.spawn(acts.write, (str(tmp_path), "hello"), nprocs) is None
-    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {
-        str(i): f"{i} hello" for i in range(nprocs)
-    }
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {str(i): f"{i} hello" for i in range(nprocs)}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -106,10 +104,7 @@ def test_functions_without_a_name_travel_as_their_code(tmp_path: Path) -> None:
 
 
 def test_what_cannot_travel_is_refused_in_words() -> None:
-    with (
-        Path(__file__).open() as held,
-        pytest.raises(TypeError, match=r"TextIOWrapper.*top level of a module"),
-    ):
+    with Path(__file__).open() as held, pytest.raises(TypeError, match=r"TextIOWrapper.*top level of a module"):
         mp.spawn(lambda index: held.name)
 
 
@@ -128,9 +123,11 @@ def test_nobody_outlives_who_started_them(method: str, how: int, tmp_path: Path)
     program = tmp_path / "program.py"
     program.write_text(ORPHANS)
     parent = subprocess.Popen(
-        [sys.executable, program, tmp_path, method], stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())}, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, program, tmp_path, method],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        start_new_session=True,
+    )
     until(lambda: len(numbers(tmp_path)) == 2)
     if how == signal.SIGINT:  # Ctrl-C reaches the whole group
         os.killpg(parent.pid, signal.SIGINT)

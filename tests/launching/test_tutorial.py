@@ -142,8 +142,15 @@ if __name__ == "__main__":
 @pytest.mark.slow
 def test_elastic_ddp_under_torchrun(tmp_path: Path) -> None:
     script = written(tmp_path, "elastic_ddp.py", ELASTIC)
-    done = run("--nnodes=1", "--nproc_per_node=2", "--rdzv_id=100", "--rdzv_backend=c10d",
-               "--rdzv_endpoint=localhost:0", script, variables=DEVICES)  # fmt: skip
+    done = run(
+        "--nnodes=1",
+        "--nproc_per_node=2",
+        "--rdzv_id=100",
+        "--rdzv_backend=c10d",
+        "--rdzv_endpoint=localhost:0",
+        script,
+        variables=DEVICES,
+    )
     assert done.returncode == 0, done.stderr
     # workers share a pipe: a line may begin before another one has ended
     assert sorted(re.findall(r"Start running basic DDP example on rank \d\.", done.stdout)) == [
@@ -156,20 +163,24 @@ def test_demo_basic_spawned(tmp_path: Path) -> None:
     port = free_port()
     script = written(tmp_path, "basic.py", SPAWNED.replace("PORT'] = 'PORT", f"PORT'] = '{port}"))
     done = subprocess.run(
-        [sys.executable, script], capture_output=True, text=True, env=environment(**DEVICES),
-        timeout=300, check=False,
-    )  # fmt: skip
+        [sys.executable, script], capture_output=True, text=True, env=environment(**DEVICES), timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [
-        f"Running basic DDP example on rank {rank}." for rank in range(2)
-    ]
+    assert sorted(done.stdout.splitlines()) == [f"Running basic DDP example on rank {rank}." for rank in range(2)]
 
 
 @pytest.mark.slow
 def test_spmd_main_under_the_deprecated_launcher(tmp_path: Path) -> None:
     script = written(tmp_path, "example.py", SPMD)
-    done = run("--nnode=1", "--node_rank=0", "--nproc_per_node=2", script, "--local_world_size=2",
-               module="minitorch_dist.distributed.launch", variables=DEVICES)  # fmt: skip
+    done = run(
+        "--nnode=1",
+        "--node_rank=0",
+        "--nproc_per_node=2",
+        script,
+        "--local_world_size=2",
+        module="minitorch_dist.distributed.launch",
+        variables=DEVICES,
+    )
     assert done.returncode == 0, done.stderr
     assert sorted(re.findall(r"world_size = 2, rank = \d, backend=nccl", done.stdout)) == [
         f"world_size = 2, rank = {rank}, backend=nccl" for rank in range(2)

@@ -37,9 +37,7 @@ def interleaved(sizes: tuple[int, int], is_swapped: bool) -> list[tuple[int, int
 
 
 def pair(one: bool, other: bool, size: int, scripts: tuple[str, str]) -> list[OneJob]:
-    return [
-        OneJob("a", one, scripts[0], size, 1), OneJob("b", other, scripts[1], size, 100),
-    ]  # fmt: skip
+    return [OneJob("a", one, scripts[0], size, 1), OneJob("b", other, scripts[1], size, 100)]
 
 
 KINDS = {
@@ -160,9 +158,16 @@ def test_two_mtdruns_on_one_port(tmp_path: Path) -> None:
                 assert later.stderr.count("launched at") == 2 and "--standalone" in later.stderr
             # A rank that was started by hand does not get in, either.
             by_hand = run(
-                1, tmp_path, module="tests.launching.by_hand",
-                variables={"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": str(options[-1]).rpartition(":")[2]},
-            )  # fmt: skip
+                1,
+                tmp_path,
+                module="tests.launching.by_hand",
+                variables={
+                    "RANK": "1",
+                    "WORLD_SIZE": "2",
+                    "MASTER_ADDR": "localhost",
+                    "MASTER_PORT": str(options[-1]).rpartition(":")[2],
+                },
+            )
             assert "OtherJob" in by_hand.stderr and "started by hand" in by_hand.stderr
             (tmp_path / "done").touch()
             said, _ = first.communicate(timeout=PATIENCE)
@@ -179,7 +184,9 @@ def test_two_programs_that_spawn_on_one_port(tmp_path: Path) -> None:
     programs = []
     for name, value in (("one.py", 1), ("two.py", 100)):
         command = [sys.executable, str(written(tmp_path, name, SPAWN)), str(value), str(tmp_path), port]
-        programs.append(subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))  # fmt: skip
+        programs.append(
+            subprocess.Popen(command, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        )
     until(lambda: len(list(tmp_path.glob("1*-*"))) == 2 and any(p.poll() for p in programs))
     (tmp_path / "done").touch()
     said = [program.communicate(timeout=PATIENCE)[0] for program in programs]
@@ -224,8 +231,16 @@ def test_nodes_and_generations_of_one_job_have_one_id(tmp_path: Path, name: str)
 
 @pytest.mark.slow
 def test_a_node_of_another_script_is_no_second_node(tmp_path: Path) -> None:
-    options = ["--nnodes", 2, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"localhost:{free_port()}",
-               "--rdzv-conf", QUICK]  # fmt: skip
+    options = [
+        "--nnodes",
+        2,
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        f"localhost:{free_port()}",
+        "--rdzv-conf",
+        QUICK,
+    ]
     one, other = (written(tmp_path, name, TRAIN) for name in ("one.py", "other.py"))
     with agents() as start:
         first = start(*options, one, 1, tmp_path)
@@ -243,7 +258,7 @@ def test_a_node_of_another_script_is_no_second_node(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keeps", [None, True, False])
 def test_an_agent_does_not_wait_at_a_port_of_ranks(keeps: bool | None) -> None:
     """It would go on trying for ten minutes."""
-    mine = job.here(value=json.dumps([{**json.loads(job.draw(script="train.py", name="job7"))[0], "by": None}]))  # fmt: skip
+    mine = job.here(value=json.dumps([{**json.loads(job.draw(script="train.py", name="job7"))[0], "by": None}]))
     with contextlib.closing(dist.TCPStore("localhost", 0, is_master=True)) as store:
         place = places.StorePlace("localhost", store.port, keeps)
         with pytest.raises(OtherJob, match=r"started by hand.*job \w+ 'job7' of ") as caught:
@@ -278,7 +293,9 @@ def test_launches_at_once_in_one_process(where: str, size: int, tmp_path: Path) 
         thread.start()
     for thread in threads:
         thread.join()
-    assert {v: [each[0] for each in result] for v, result in found.items()} == {v: [float(v * size)] * size for v in (1, 100)}  # fmt: skip
+    assert {v: [each[0] for each in result] for v, result in found.items()} == {
+        v: [float(v * size)] * size for v in (1, 100)
+    }
     ids = {id for result in found.values() for _, id in result}
     assert len(ids) == (1 if where in ("queue://", "sim://") else 2)
     assert not list(tmp_path.iterdir())

@@ -14,12 +14,7 @@ from unittest import mock
 import numpy as np
 
 from minitorch_dist.distributed.algorithms import join
-from minitorch_dist.distributed.ddp import (
-    agreement,
-    buckets,
-    module as ddp_module,
-    unused,
-)
+from minitorch_dist.distributed.ddp import agreement, buckets, module as ddp_module, unused
 from minitorch_dist.distributed.ddp.reducer import Reducer, WatchedOutputs
 from minitorch_dist.distributed.optim import zero_redundancy_optimizer as zero
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
@@ -97,9 +92,7 @@ def initial_values_are_not_shared() -> Any:
 @killed_by(CONTRACT + "test_buffers_are_taken_before_each_forward_and_a_graph_does_not_mind")
 def buffers_are_forgotten() -> Any:
     """Running statistics drift apart, and rank 0 saves its own."""
-    return mock.patch.object(
-        ddp_module.DistributedDataParallel, "will_sync_module_buffers", lambda self: False
-    )
+    return mock.patch.object(ddp_module.DistributedDataParallel, "will_sync_module_buffers", lambda self: False)
 
 
 @killed_by(CONTRACT + "test_no_sync_adds_up_until_the_next_backward")
@@ -125,10 +118,7 @@ def micro_batches_are_never_reduced() -> Any:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with (
-            mock.patch.object(buckets, "put", mutant),
-            mock.patch.object(Reducer, "_arrived", remember),
-        ):
+        with mock.patch.object(buckets, "put", mutant), mock.patch.object(Reducer, "_arrived", remember):
             yield
 
     return both()
@@ -217,10 +207,7 @@ def a_second_backward_stays_local() -> Any:
 
     @contextmanager
     def both() -> Iterator[None]:
-        with (
-            mock.patch.object(Reducer, "_begin", mutant),
-            mock.patch.object(Reducer, "reached", once),
-        ):
+        with mock.patch.object(Reducer, "_begin", mutant), mock.patch.object(Reducer, "reached", once):
             yield
 
     return both()

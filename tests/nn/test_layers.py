@@ -48,10 +48,12 @@ LAYERS: dict[str, tuple[Make, Shape, Shape]] = {
     "LSTM": (lambda: nn.LSTM(2, 3, batch_first=True), (2, 3, 2), (2, 3, 3)),
     "GRU": (lambda: nn.GRU(2, 3, bidirectional=True), (3, 1, 2), (3, 1, 6)),
     "TransformerEncoderLayer": (
-        lambda: nn.TransformerEncoderLayer(4, 2, 5, dropout=0.0, batch_first=True), (1, 3, 4), (1, 3, 4),
+        lambda: nn.TransformerEncoderLayer(4, 2, 5, dropout=0.0, batch_first=True),
+        (1, 3, 4),
+        (1, 3, 4),
     ),
     "Sequential": (lambda: nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1)), (2, 3), (2, 1)),
-}  # fmt: skip
+}
 
 RECURRENT = (nn.RNN, nn.LSTM, nn.GRU)
 
@@ -138,9 +140,7 @@ def test_a_state_comes_back(name: str) -> None:
             other.load_state_dict(missing)
 
 
-BATCHES = [
-    name for name, (_, shape, _) in LAYERS.items() if len(shape) > 1 and name not in ("RNN", "LSTM", "GRU")
-]
+BATCHES = [name for name, (_, shape, _) in LAYERS.items() if len(shape) > 1 and name not in ("RNN", "LSTM", "GRU")]
 
 
 @pytest.mark.parametrize("name", BATCHES)

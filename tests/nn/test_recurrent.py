@@ -21,10 +21,14 @@ def parts(mode: str, steps: int, batch: int, width: int, bias: bool) -> list[Any
         return torch.tensor(draw.standard_normal(shape), requires_grad=True)
 
     return [
-        normal(steps, batch, FEATURES), normal(batch, width), normal(batch, width) if mode == "LSTM" else None,
-        normal(high, FEATURES), normal(high, width),
-        normal(high) if bias else None, normal(high) if bias else None,
-    ]  # fmt: skip
+        normal(steps, batch, FEATURES),
+        normal(batch, width),
+        normal(batch, width) if mode == "LSTM" else None,
+        normal(high, FEATURES),
+        normal(high, width),
+        normal(high) if bias else None,
+        normal(high) if bias else None,
+    ]
 
 
 @pytest.mark.parametrize("mode", recurrent.GATES)
@@ -32,9 +36,7 @@ def parts(mode: str, steps: int, batch: int, width: int, bias: bool) -> list[Any
 @pytest.mark.parametrize(
     ("steps", "batch", "width", "bias"), [(1, 1, 1, True), (4, 3, 4, True), (5, 2, 3, False), (2, 0, 2, True)]
 )
-def test_fast_and_simple_agree(
-    mode: str, reverse: bool, steps: int, batch: int, width: int, bias: bool
-) -> None:
+def test_fast_and_simple_agree(mode: str, reverse: bool, steps: int, batch: int, width: int, bias: bool) -> None:
     data, h, c, *weights = parts(mode, steps, batch, width, bias)
     leaves = [t for t in (data, h, c, *weights) if t is not None]
     fast = recurrent.layer(mode, data, h, c, weights, reverse)

@@ -49,14 +49,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "smooth_l1_loss": lambda: F.smooth_l1_loss(tensor(4, 3), mtd.zeros(4, 3)),
     "huber_loss": lambda: F.huber_loss(tensor(4, 3), mtd.zeros(4, 3)),
     "cross_entropy": lambda: F.cross_entropy(tensor(4, 3), mtd.tensor([0, 1, 2, 0])),
-    "cross_entropy, smooth": lambda: F.cross_entropy(
-        tensor(4, 3), mtd.tensor([0, 1, 2, 0]), label_smoothing=0.1
-    ),
+    "cross_entropy, smooth": lambda: F.cross_entropy(tensor(4, 3), mtd.tensor([0, 1, 2, 0]), label_smoothing=0.1),
     "cross_entropy, probabilities": lambda: F.cross_entropy(tensor(4, 3), mtd.ones(4, 3) / 3),
     "nll_loss": lambda: F.nll_loss(tensor(4, 3), mtd.tensor([0, 1, 2, 0]), tensor(3).detach()),
-    "bce": lambda: F.binary_cross_entropy(
-        mtd.tensor([0.0, 1, 0.5]).requires_grad_(), mtd.tensor([1.0, 0, 1])
-    ),
+    "bce": lambda: F.binary_cross_entropy(mtd.tensor([0.0, 1, 0.5]).requires_grad_(), mtd.tensor([1.0, 0, 1])),
     "bce with logits": lambda: F.binary_cross_entropy_with_logits(tensor(5), mtd.ones(5)),
     "kl_div": lambda: F.kl_div(tensor(4, 3), mtd.ones(4, 3) / 3, reduction="batchmean"),
     "pixel_shuffle": lambda: F.pixel_shuffle(tensor(1, 4, 2, 2), 2),

@@ -68,7 +68,7 @@ def test_nothing_else_is_out_of_step() -> None:
 def test_all_cells_run(
     one: Lesson, lamps: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """And they leave no noise: nothing on stderr, nothing in the log. `test_walk.py` lights all lamps of each
     lesson; so here all of them are on in a few notebooks, and in the others the first."""
     import matplotlib
@@ -117,7 +117,7 @@ def test_the_notebook_about_hangs_says_what_it_quotes() -> None:
         line.strip().partition(" […]")[0]
         for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"
         for line in "".join(cell["source"]).splitlines() if line.startswith("    ")
-    ]  # fmt: skip
+    ]
     assert len(quoted) == 10
     assert [line for line in quoted if line not in said] == []
     assert "it ends: [7, 7, 7, 7]" in said
@@ -191,7 +191,7 @@ def test_cells_of_a_script() -> None:
     made = notebooks.cells_in("ignored\n# %% One\nx = 1\n\n# %% [markdown]\n# a text\n# %%\ny = 2\n")
     assert [(cell.text, cell.is_code) for cell in made] == [
         ("## One", False), ("x = 1", True), ("a text", False), ("y = 2", True),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.skipif(find_spec("matplotlib") is None, reason="needs matplotlib")

@@ -29,11 +29,7 @@ class Branches(nn.Module):
 
 
 def on_ranks(
-    size: int,
-    act: Callable[..., Any],
-    *args: Any,
-    quiet: bool = True,
-    transport: str = "queue://",
+    size: int, act: Callable[..., Any], *args: Any, quiet: bool = True, transport: str = "queue://"
 ) -> list[Any]:
     """What `act(rank, size, *args)` returns on each rank; an exception is a result as well."""
 

@@ -89,9 +89,15 @@ def test_a_hook_of_ones_own_is_handed_what_torch_hands() -> None:
         seen: list[Any] = []
 
         def hook(state: list[Any], bucket: dist.GradBucket) -> mtd.futures.Future[mtd.Tensor]:
-            state.append((bucket.index(), bucket.is_last(), bucket.buffer().numel(),
-                          [tuple(p.shape) for p in bucket.parameters()],
-                          [tuple(g.shape) for g in bucket.gradients()]))  # fmt: skip
+            state.append(
+                (
+                    bucket.index(),
+                    bucket.is_last(),
+                    bucket.buffer().numel(),
+                    [tuple(p.shape) for p in bucket.parameters()],
+                    [tuple(g.shape) for g in bucket.gradients()],
+                )
+            )
             work = dist.all_reduce(bucket.buffer(), async_op=True)
             assert work is not None
             return work.get_future().then(lambda future: future.value()[0] / size)
@@ -110,9 +116,7 @@ def test_a_hook_of_ones_own_is_handed_what_torch_hands() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hook", "kind"),
-    [(3, TypeError), (lambda state, bucket: None, type(None))],
-    ids=["number", "function"],
+    ("hook", "kind"), [(3, TypeError), (lambda state, bucket: None, type(None))], ids=["number", "function"]
 )
 def test_what_is_no_hook(hook: Any, kind: type) -> None:
     def act(rank: int, size: int) -> Any:

@@ -40,11 +40,7 @@ def test_values_and_buffers_are_those_of_rank_0() -> None:
         module = nn.Sequential(scalar(10.0 + rank), nn.BatchNorm1d(1))
         module[1].running_mean.fill_(rank)
         model = DDP(module, **told)
-        return (
-            module[0].weight.item(),
-            module[1].running_mean.item(),
-            next(iter(model.state_dict())),
-        )
+        return (module[0].weight.item(), module[1].running_mean.item(), next(iter(model.state_dict())))
 
     assert on_ranks(3, act) == [(10.0, 0.0, "module.0.weight")] * 3
     kept = on_ranks(2, lambda r, s: act(r, s, init_sync=False))

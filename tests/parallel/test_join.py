@@ -52,9 +52,7 @@ def test_all_end_with_the_model_of_the_last(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
-    [{}, {"find_unused_parameters": True}, {"bucket_cap_mb": 1e-6}, {"gradient_as_bucket_view": True}],
-    ids=str,
+    "told", [{}, {"find_unused_parameters": True}, {"bucket_cap_mb": 1e-6}, {"gradient_as_bucket_view": True}], ids=str
 )
 def test_every_way_of_reducing_can_be_shadowed(told: dict[str, Any]) -> None:
     def act(rank: int, size: int) -> Any:

@@ -20,10 +20,7 @@ from tests.mutants.data_parallel import MUTANTS
 from tests.parallel import models
 from tests.parallel.models import DDP, on_ranks
 
-NOTICED = (
-    AssertionError,
-    pytest.fail.Exception,
-)  # the test's own word; a crash of the mutant is none
+NOTICED = (AssertionError, pytest.fail.Exception)  # the test's own word; a crash of the mutant is none
 
 
 def test_a_slow_network_is_waited_for() -> None:
@@ -66,10 +63,7 @@ def test_a_mutant_that_crashes_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -
 
     test = "test_ddp_contract.py::test_gradients_are_the_average"
     check = found(test, monkeypatch)
-    with (
-        mock.patch.object(Reducer, "_begin", crash),
-        pytest.raises(AssertionError, match="the mutant is wrong"),
-    ):
+    with mock.patch.object(Reducer, "_begin", crash), pytest.raises(AssertionError, match="the mutant is wrong"):
         assert_noticed(check, test, monkeypatch)
 
 

@@ -85,9 +85,7 @@ def ordinary(name: str, accumulates: bool) -> list[bytes]:
 
 @pytest.mark.parametrize("address", ["sim://", "tcp://"])
 @pytest.mark.parametrize("accumulates", [False, True])
-def test_in_ordinary_numbers_two_ranks_agree_bit_for_bit_in_every_form(
-    accumulates: bool, address: str
-) -> None:
+def test_in_ordinary_numbers_two_ranks_agree_bit_for_bit_in_every_form(accumulates: bool, address: str) -> None:
     names = FORMS[1:] if accumulates else FORMS  # lesson 17's knows no `no_sync`
     found = {name: launch(ordinary, 2, address, (name, accumulates)) for name in names}
     assert all(weights == found["ddp"] for weights in found.values())

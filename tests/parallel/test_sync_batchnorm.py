@@ -27,7 +27,7 @@ def run(layer: Any, x: Any, weights: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("told", [{}, {"affine": False}, {"momentum": None}, {"track_running_stats": False}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("told", [{}, {"affine": False}, {"momentum": None}, {"track_running_stats": False}], ids=str)
 @pytest.mark.parametrize("size", [1, 2, 3, 8])
 def test_parts_are_the_whole(size: int, told: dict[str, Any], shape: tuple[int, ...]) -> None:
     whole, factors = batch(shape), np.cos(np.arange(np.prod(shape))).reshape(shape)

@@ -64,10 +64,7 @@ def test_the_largest_first_to_whom_has_least() -> None:
         model = network()
         zero = ZeroRedundancyOptimizer(model.parameters(), optim.SGD, lr=0.1)
         number = {id(p): n for n, p in enumerate(model.parameters())}
-        return [
-            [number[id(p)] for group in part for p in group["params"]]
-            for part in zero._partition_parameters()
-        ]
+        return [[number[id(p)] for group in part for p in group["params"]] for part in zero._partition_parameters()]
 
     assert on_ranks(2, act)[0] == [[0, 3], [2, 1]]
 
@@ -114,9 +111,7 @@ def test_states_are_saved_whole_and_loaded_in_parts(size: int) -> None:
 def test_schedulers_and_groups() -> None:
     def act(rank: int, size: int) -> Any:
         model = network()
-        zero = ZeroRedundancyOptimizer(
-            [{"params": model[0].parameters(), "lr": 0.02}], optim.SGD, lr=0.1, momentum=0.9
-        )
+        zero = ZeroRedundancyOptimizer([{"params": model[0].parameters(), "lr": 0.02}], optim.SGD, lr=0.1, momentum=0.9)
         zero.add_param_group({"params": model[2].parameters(), "lr": 0.03})
         scheduler = optim.lr_scheduler.ExponentialLR(zero, 0.5)
         for number in range(3):

@@ -27,9 +27,7 @@ PARTS = ("distributed.rpc", "distributed.fsdp", "distributed.optim", "distribute
 def main(library: str, rank: str, folder: str, *wanted: str) -> int:
     own = Path(folder) / rank
     own.mkdir()
-    os.environ.update(
-        RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=str(SIZE), MASTER_ADDR="127.0.0.1", TMPDIR=folder
-    )
+    os.environ.update(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=str(SIZE), MASTER_ADDR="127.0.0.1", TMPDIR=folder)
     for part in PARTS:
         importlib.import_module(f"{library}.{part}")
     for one in wanted:

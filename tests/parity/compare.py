@@ -51,8 +51,9 @@ def flatten(value: Any) -> list[Any]:
 
 def run(t: ModuleType, expression: Expression, args: tuple[Any, ...], grad: bool, kwargs: Any) -> Any:
     """Outputs and gradients of one side, or the error it raised."""
-    inputs = [tensor(t, a.copy(order="K") if a.flags.owndata else a, grad) if isinstance(a, np.ndarray) else a
-              for a in args]  # fmt: skip
+    inputs = [
+        tensor(t, a.copy(order="K") if a.flags.owndata else a, grad) if isinstance(a, np.ndarray) else a for a in args
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

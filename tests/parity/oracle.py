@@ -41,9 +41,7 @@ def ranks(module: str, size: int, folder: Path) -> list[Any]:
     def attempt() -> list[Any]:
         there = folder / f"torch{len(list(folder.iterdir()))}"
         there.mkdir()
-        program = (
-            f"from {module} import torch_rank; torch_rank(int(__import__('sys').argv[1]), {str(there)!r})"
-        )
+        program = f"from {module} import torch_rank; torch_rank(int(__import__('sys').argv[1]), {str(there)!r})"
         command = [sys.executable, "-W", "ignore", "-c", program]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         workers = [subprocess.Popen([*command, str(r)], env=environment) for r in range(size)]

@@ -87,10 +87,7 @@ def outcome(line: Callable[[], Any]) -> Any:
     try:
         return told(line())
     except Exception as error:
-        return [
-            "raised",
-            next(k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins"),
-        ]
+        return ["raised", next(k.__name__ for k in type(error).__mro__ if k.__module__ == "builtins")]
 
 
 def lines() -> dict[str, Callable[[], Any]]:

@@ -18,9 +18,13 @@ WORDS, BATCH, LENGTH = 32, 4, 8
 def face_of(name: str) -> SimpleNamespace:
     load = import_module
     return SimpleNamespace(
-        torch=load(name), nn=load(f"{name}.nn"), dist=load(f"{name}.distributed"), fsdp=load(f"{name}.distributed.fsdp"),
-        tensor=load(f"{name}.distributed.tensor"), state=load(f"{name}.distributed.checkpoint.state_dict"),
-    )  # fmt: skip
+        torch=load(name),
+        nn=load(f"{name}.nn"),
+        dist=load(f"{name}.distributed"),
+        fsdp=load(f"{name}.distributed.fsdp"),
+        tensor=load(f"{name}.distributed.tensor"),
+        state=load(f"{name}.distributed.checkpoint.state_dict"),
+    )
 
 
 def transformer(f: Any, layers: int = 2) -> Any:
@@ -88,13 +92,7 @@ def transformer(f: Any, layers: int = 2) -> Any:
             return self.output(self.norm(h)).float()
 
         def reset_parameters(self) -> None:
-            for part in (
-                self.tok_embeddings,
-                self.pos_embeddings,
-                *self.layers,
-                self.norm,
-                self.output,
-            ):
+            for part in (self.tok_embeddings, self.pos_embeddings, *self.layers, self.norm, self.output):
                 part.reset_parameters()
 
     return Transformer()
@@ -133,16 +131,12 @@ def load_model(f: Any, model: Any, full: dict[str, Any], by_hand: bool) -> None:
 def load_optim(f: Any, model: Any, optim: Any, full: dict[str, Any], by_hand: bool) -> None:
     if not by_hand:
         options = f.state.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-        f.state.set_optimizer_state_dict(
-            model=model, optimizers=optim, optim_state_dict=full, options=options
-        )
+        f.state.set_optimizer_state_dict(model=model, optimizers=optim, optim_state_dict=full, options=options)
         return
     state = {}
     for number, p in enumerate(model.parameters()):
         state[number] = {
-            name: f.tensor.distribute_tensor(value, p.device_mesh, p.placements)
-            if getattr(value, "ndim", 0)
-            else value
+            name: f.tensor.distribute_tensor(value, p.device_mesh, p.placements) if getattr(value, "ndim", 0) else value
             for name, value in full["state"][number].items()
         }
     optim.load_state_dict({"state": state, "param_groups": full["param_groups"]})

@@ -17,10 +17,17 @@ from tests.parity.test_elementwise import DTYPES, agree, draw
 pytestmark = pytest.mark.parity
 
 CALLS: list[tuple[str, tuple[Any, ...]]] = [
-    ("relu", ()), ("leaky_relu", ()), ("leaky_relu", (0.2,)), ("elu", ()),
-    ("elu", (1.5,)), ("gelu", ()), ("silu", ()),
-    ("softplus", ()), ("softplus", (2.0, 3.0)), ("logsigmoid", ()),
-]  # fmt: skip
+    ("relu", ()),
+    ("leaky_relu", ()),
+    ("leaky_relu", (0.2,)),
+    ("elu", ()),
+    ("elu", (1.5,)),
+    ("gelu", ()),
+    ("silu", ()),
+    ("softplus", ()),
+    ("softplus", (2.0, 3.0)),
+    ("logsigmoid", ()),
+]
 
 
 def functional(t: Any) -> Any:

@@ -51,12 +51,6 @@ def test_an_optimizer_gets_its_state_before_its_first_step() -> None:
         optimizer = t.optim.AdamW([p], lr=0.1, weight_decay=0.5)
         state_dict._init_optim_state(optimizer)
         state = optimizer.state[p]
-        return (
-            p,
-            p.grad,
-            optimizer.param_groups[0]["lr"],
-            sorted(state),
-            *(state[key] for key in sorted(state)),
-        )
+        return (p, p.grad, optimizer.param_groups[0]["lr"], sorted(state), *(state[key] for key in sorted(state)))
 
     same(program)

@@ -88,9 +88,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_the_module_attending_to_itself(name: str, need: bool) -> None:
     x = draw(4, 3, 6, dtype=np.float32)
     same_layer(
-        lambda nn: nn.MultiheadAttention(6, 2, **OPTIONS[name]),
-        x, call=lambda m, x: m(x, x, x, need_weights=need),
-    )  # fmt: skip
+        lambda nn: nn.MultiheadAttention(6, 2, **OPTIONS[name]), x, call=lambda m, x: m(x, x, x, need_weights=need)
+    )
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -102,8 +101,11 @@ def test_the_module_attending_to_others(name: str) -> None:
     v = swap(draw(5, 3, 6, seed=3, dtype=np.float32))
     same_layer(
         lambda nn: nn.MultiheadAttention(6, 2, **OPTIONS[name]),
-        q, k, v, call=lambda m, q, k, v: m(q, k, v, average_attn_weights=False),
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        call=lambda m, q, k, v: m(q, k, v, average_attn_weights=False),
+    )
 
 
 @pytest.mark.parametrize("need", [True, False])
@@ -118,26 +120,25 @@ def test_masks_of_the_module(need: bool) -> None:
     def layer(nn: Any) -> Any:
         return nn.MultiheadAttention(6, 2)
 
-    for mask, pad in (
-        (later, None),
-        (None, padding),
-        (later, padding),
-        (numbers, None),
-        (heads, None),
-    ):
+    for mask, pad in ((later, None), (None, padding), (later, padding), (numbers, None), (heads, None)):
         same_layer(
-            layer, x, *[m for m in (mask, pad) if m is not None],
+            layer,
+            x,
+            *[m for m in (mask, pad) if m is not None],
             call=lambda m, x, *given, mask=mask, pad=pad: m(
-                x, x, x, need_weights=need,
+                x,
+                x,
+                x,
+                need_weights=need,
                 attn_mask=given[0].detach() if mask is not None else None,
                 key_padding_mask=given[-1].detach() if pad is not None else None,
             ),
-        )  # fmt: skip
+        )
 
 
-@pytest.mark.parametrize("options", [
-    {}, {"batch_first": True}, {"norm_first": True}, {"activation": "gelu"}, {"bias": False},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options", [{}, {"batch_first": True}, {"norm_first": True}, {"activation": "gelu"}, {"bias": False}]
+)
 def test_transformer_layers(options: dict[str, Any]) -> None:
     x, memory = draw(4, 3, 6, dtype=np.float32), draw(4, 3, 6, seed=1, dtype=np.float32)
     same_layer(lambda nn: nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, **options), x, rtol=1e-4)
@@ -151,8 +152,9 @@ def test_transformer_stacks() -> None:
         lambda nn: nn.TransformerEncoder(
             nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0), 2, enable_nested_tensor=False
         ),
-        x, rtol=1e-4,
-    )  # fmt: skip
+        x,
+        rtol=1e-4,
+    )
     same_layer(lambda nn: nn.Transformer(6, 2, 1, 1, 8, dropout=0.0), x, y, rtol=1e-4)
     same(lambda t: t.nn.Transformer.generate_square_subsequent_mask(4))
     same(lambda t: t.nn.MultiheadAttention(5, 2))

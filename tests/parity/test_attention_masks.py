@@ -24,10 +24,7 @@ def draw(*shape: int, seed: int = 0, dtype: Any = np.float64) -> Any:
 
 def three(lead: tuple[int, ...], steps: int, sources: int, dtype: Any = np.float64) -> Any:
     """A query, a key and a value."""
-    return [
-        draw(*lead, length, 4, seed=seed, dtype=dtype)
-        for seed, length in enumerate((steps, sources, sources))
-    ]
+    return [draw(*lead, length, 4, seed=seed, dtype=dtype) for seed, length in enumerate((steps, sources, sources))]
 
 
 def attend(t: Any, *args: Any, **kwargs: Any) -> Any:
@@ -43,9 +40,16 @@ def masks(lead: tuple[int, ...], steps: int, sources: int) -> list[tuple[int, ..
     small = [] if len(lead) == 2 else [(), (sources,)]
     single = (1,) * len(lead)
     return [
-        *small, (1, 1), (1, sources), (steps, 1), (steps, sources), (*lead, steps, sources),
-        (*single, steps, sources), (*lead, 1, 1), (*lead[:-1], *single[:1], 1, sources),
-    ]  # fmt: skip
+        *small,
+        (1, 1),
+        (1, sources),
+        (steps, 1),
+        (steps, sources),
+        (*lead, steps, sources),
+        (*single, steps, sources),
+        (*lead, 1, 1),
+        (*lead[:-1], *single[:1], 1, sources),
+    ]
 
 
 @pytest.mark.parametrize("lead", LEADS)
@@ -104,9 +108,7 @@ def test_scales(scale: Any) -> None:
 @pytest.mark.parametrize("heads", [(4, 2, 2), (4, 1, 1), (4, 2, 1), (4, 4, 2), (6, 2, 3)])
 @pytest.mark.parametrize("lead", [(), (2,), (2, 2)])
 def test_heads_that_share_keys_or_values(heads: tuple[int, ...], lead: tuple[int, ...]) -> None:
-    q, k, v = (
-        draw(*lead, count, length, 4, seed=length) for count, length in zip(heads, (3, 5, 5), strict=True)
-    )
+    q, k, v = (draw(*lead, count, length, 4, seed=length) for count, length in zip(heads, (3, 5, 5), strict=True))
     for mask in ([], [draw(3, 5)], [draw(*lead, heads[0], 3, 5)], [draw(*lead, 1, 3, 5) > 0]):
         same_attention(q, k, v, *mask, enable_gqa=True)
 
@@ -114,12 +116,18 @@ def test_heads_that_share_keys_or_values(heads: tuple[int, ...], lead: tuple[int
 @pytest.mark.parametrize(
     "shapes",
     [
-        ((2, 3, 4), (5, 4), (5, 4)), ((3, 4), (2, 5, 4), (2, 5, 4)), ((3, 4), (5, 4), (2, 5, 4)),
-        ((2, 3, 4), (1, 5, 4), (1, 5, 4)), ((1, 3, 4), (2, 5, 4), (2, 5, 4)),
-        ((2, 2, 3, 4), (2, 1, 5, 4), (1, 1, 5, 4)), ((3, 4), (5, 4), (5, 0)), ((3, 4), (5, 4), (5, 2)),
-        ((3, 0), (5, 0), (5, 4)), ((0, 3, 4), (0, 5, 4), (0, 5, 4)),
+        ((2, 3, 4), (5, 4), (5, 4)),
+        ((3, 4), (2, 5, 4), (2, 5, 4)),
+        ((3, 4), (5, 4), (2, 5, 4)),
+        ((2, 3, 4), (1, 5, 4), (1, 5, 4)),
+        ((1, 3, 4), (2, 5, 4), (2, 5, 4)),
+        ((2, 2, 3, 4), (2, 1, 5, 4), (1, 1, 5, 4)),
+        ((3, 4), (5, 4), (5, 0)),
+        ((3, 4), (5, 4), (5, 2)),
+        ((3, 0), (5, 0), (5, 4)),
+        ((0, 3, 4), (0, 5, 4), (0, 5, 4)),
     ],
-)  # fmt: skip
+)
 def test_inputs_that_broadcast_and_widths(shapes: tuple[tuple[int, ...], ...]) -> None:
     same_attention(*(draw(*shape, seed=n) for n, shape in enumerate(shapes)))
     same_attention(*(draw(*shape, seed=n) for n, shape in enumerate(shapes)), draw(3, 5))

@@ -213,24 +213,43 @@ def modes(t: Any) -> Any:
 
 @pytest.mark.parametrize(
     "program",
-    [retained, inputs_only, inner_input, hook_replaces, hook_before_and_after_a_write,
-     hook_and_capture, after_accumulation, roots, repeated_inputs, unused, accumulates,
-     strides_of_gradients, no_grad_view, modes,
-     second(lambda x: x + x), second(lambda x: x * 2), second(lambda x: x / 2), second(lambda x: x / x),
-     second(lambda x: x - 1), second(lambda x: -x), second(lambda x: x.relu()), second(lambda x: x.exp()),
-     second(lambda x: x.sort()[0]), second(lambda x: x ** 0),
-     second(lambda x: x.view(3)), second(lambda x: x.mean()), second(lambda x: x[1:]), second(lambda x: x.clone()),
-     second(lambda x: x * x)],
-)  # fmt: skip
+    [
+        retained,
+        inputs_only,
+        inner_input,
+        hook_replaces,
+        hook_before_and_after_a_write,
+        hook_and_capture,
+        after_accumulation,
+        roots,
+        repeated_inputs,
+        unused,
+        accumulates,
+        strides_of_gradients,
+        no_grad_view,
+        modes,
+        second(lambda x: x + x),
+        second(lambda x: x * 2),
+        second(lambda x: x / 2),
+        second(lambda x: x / x),
+        second(lambda x: x - 1),
+        second(lambda x: -x),
+        second(lambda x: x.relu()),
+        second(lambda x: x.exp()),
+        second(lambda x: x.sort()[0]),
+        second(lambda x: x**0),
+        second(lambda x: x.view(3)),
+        second(lambda x: x.mean()),
+        second(lambda x: x[1:]),
+        second(lambda x: x.clone()),
+        second(lambda x: x * x),
+    ],
+)
 def test_same(program: Program) -> None:
     agree(program)
 
 
-INDICES: list[Any] = [
-    lambda t, x: x.sort(0),
-    lambda t, x: x.topk(2, 0),
-    lambda t, x: x.max(0),
-]
+INDICES: list[Any] = [lambda t, x: x.sort(0), lambda t, x: x.topk(2, 0), lambda t, x: x.max(0)]
 
 
 @pytest.mark.parametrize("number", range(len(INDICES)))

@@ -32,14 +32,9 @@ def printed(library: str, folder: Path) -> list[dict[str, str]]:
     words = [f"{name}:{free_port()}" for name in BRIDGES]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ROOT}
     command = [sys.executable, "-W", "ignore", "-m", "tests.parity.bridge_program", library]
-    workers = [
-        subprocess.Popen([*command, str(rank), there, *words], env=environment) for rank in range(SIZE)
-    ]
+    workers = [subprocess.Popen([*command, str(rank), there, *words], env=environment) for rank in range(SIZE)]
     try:
-        until(
-            lambda: any(one.poll() for one in workers) or all(one.poll() == 0 for one in workers),
-            SECONDS,
-        )
+        until(lambda: any(one.poll() for one in workers) or all(one.poll() == 0 for one in workers), SECONDS)
         codes = [one.poll() for one in workers]
     finally:
         for worker in workers:

@@ -103,8 +103,7 @@ def custom_function(t: Any, **how: Any) -> Any:
         x, out = ctx.saved_tensors
         return g * x * ctx.k + out
 
-    mine = type("Mine", (t.autograd.Function,), {
-        "forward": staticmethod(forward), "backward": staticmethod(backward)})  # fmt: skip
+    mine = type("Mine", (t.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
     x = leaf(t, 3)
     t.utils.checkpoint.checkpoint(lambda x: mine.apply(x.exp()).sin(), x, **how).sum().backward()
     return x.grad

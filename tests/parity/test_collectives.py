@@ -70,7 +70,10 @@ def calls(t: Any, dist: Any) -> dict[str, Callable[[], Any]]:
         "reduce": lambda: left(dist.reduce, own(), dst=1) if rank == 1 else left(dist.reduce, own(), dst=1) * 0,
         "all_gather": lambda: left(dist.all_gather, zeros(), own(count=4)),
         "all_gather_into_tensor": lambda: left(dist.all_gather_into_tensor, t.zeros(12), own(count=4)),
-        "gather": lambda: left(dist.gather, own(count=4), gather_list=(out := zeros()) if rank == 0 else None, dst=0) is None or (out if rank == 0 else []),
+        "gather": lambda: (
+            left(dist.gather, own(count=4), gather_list=(out := zeros()) if rank == 0 else None, dst=0) is None
+            or (out if rank == 0 else [])
+        ),
         "scatter": lambda: left(dist.scatter, t.zeros(4), many() if rank == 2 else None, src=2),
         "reduce_scatter": lambda: left(dist.reduce_scatter, t.zeros(4), many()),
         "reduce_scatter_tensor": lambda: left(dist.reduce_scatter_tensor, t.zeros(4), own(count=12)),
@@ -103,7 +106,7 @@ def calls(t: Any, dist: Any) -> dict[str, Callable[[], Any]]:
         "sum of splits": lambda: dist.all_to_all_single(t.zeros(3), own(count=3), [1, 1, 0], [1, 1, 0]),
         "gather_object missing": lambda: dist.gather_object(1, None, dst=rank),
         "scatter_object_list empty": lambda: dist.scatter_object_list([], [1, 2, 3], src=rank),
-    }  # fmt: skip
+    }
     return found
 
 

@@ -117,9 +117,7 @@ def test_arrays_that_are_not_contiguous() -> None:
     x, w = arrays((9, 9, 3, 2), (3, 4, 3, 3))
     for expand in (False, True):  # an expanded gradient is not contiguous either
         same(
-            lambda t, x, w, expand=expand: (
-                t.conv2d(x, w, padding=1).sum() if expand else t.conv2d(x, w, padding=1)
-            ),
+            lambda t, x, w, expand=expand: t.conv2d(x, w, padding=1).sum() if expand else t.conv2d(x, w, padding=1),
             x.transpose(3, 2, 1, 0),
             w.swapaxes(0, 1),
             rtol=1e-8,
@@ -162,10 +160,6 @@ def test_types_do_not_mix() -> None:
             same(lambda t, *given: t.conv2d(*given), *given)
     same(lambda t, x, w: t.conv2d(x, w), x > 0, w > 0)
     same(lambda t, w: t.conv2d([1.0], w), w)
-    same(
-        lambda t, x, w: t.conv_transpose2d(x, w, stride=2, output_padding=2),
-        x,
-        arrays((3, 4, 3, 3))[0],
-    )
+    same(lambda t, x, w: t.conv_transpose2d(x, w, stride=2, output_padding=2), x, arrays((3, 4, 3, 3))[0])
     same(lambda t, x, w: t.conv_transpose2d(x, w, padding=1), *arrays((1, 3, 1, 1), (3, 4, 1, 1)))
     same(lambda t, x, w: t.conv_transpose2d(x, w), x, arrays((5, 4, 3, 3))[0])

@@ -181,8 +181,10 @@ SAMPLERS: dict[str, Callable[[Any], Any]] = {
     "sequential": lambda s: list(s.d.SequentialSampler(range(5))),
     "sequential len": lambda s: len(s.d.SequentialSampler(range(5))),
     "random": lambda s: sorted(s.d.RandomSampler(range(50))),
-    "random more": lambda s: sorted(s.d.RandomSampler(range(5), num_samples=12))[-2:] and len(
-        list(s.d.RandomSampler(range(5), num_samples=12))),
+    "random more": lambda s: (
+        sorted(s.d.RandomSampler(range(5), num_samples=12))[-2:]
+        and len(list(s.d.RandomSampler(range(5), num_samples=12)))
+    ),
     "random fewer": lambda s: len(set(s.d.RandomSampler(range(50), num_samples=12))),
     "random again": lambda s: len(list(s.d.RandomSampler(range(5), replacement=True, num_samples=99))),
     "random one": lambda s: list(s.d.RandomSampler(range(1), replacement=True, num_samples=40)),
@@ -191,13 +193,12 @@ SAMPLERS: dict[str, Callable[[Any], Any]] = {
     "random bad": lambda s: s.d.RandomSampler(range(3), num_samples=0),
     "batch": lambda s: list(s.d.BatchSampler(range(7), 3, False)),
     "batch drop": lambda s: list(s.d.BatchSampler(range(7), 3, True)),
-    "batch len": lambda s: [
-        len(s.d.BatchSampler(range(n), 3, drop)) for n in (6, 7) for drop in (True, False)],
+    "batch len": lambda s: [len(s.d.BatchSampler(range(n), 3, drop)) for n in (6, 7) for drop in (True, False)],
     "batch bad": lambda s: s.d.BatchSampler(range(7), 0, False),
     "batch bool": lambda s: s.d.BatchSampler(range(7), True, False),
     "batch no len": lambda s: len(s.d.BatchSampler(iter(range(7)), 2, False)),
     "base": lambda s: iter(s.d.Sampler()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", list(SAMPLERS))
@@ -284,9 +285,7 @@ def test_shuffling_is_a_permutation_and_follows_the_generator() -> None:
         loader = s.d.DataLoader(s.Squares(40), 7, shuffle=True)
         a, b = (to_numpy_list(loader) for _ in range(2))
         seeded = [
-            to_numpy_list(
-                s.d.DataLoader(s.Squares(40), 7, shuffle=True, generator=s.t.Generator().manual_seed(3))
-            )
+            to_numpy_list(s.d.DataLoader(s.Squares(40), 7, shuffle=True, generator=s.t.Generator().manual_seed(3)))
             for _ in range(2)
         ]
         s.t.manual_seed(5)

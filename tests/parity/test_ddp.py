@@ -34,11 +34,13 @@ def face_of(name: str) -> SimpleNamespace:
     load = import_module
     t = load(name)
     return SimpleNamespace(
-        t=t, nn=t.nn, dist=load(f"{name}.distributed"),
+        t=t,
+        nn=t.nn,
+        dist=load(f"{name}.distributed"),
         DDP=load(f"{name}.nn.parallel").DistributedDataParallel,
         Join=load(f"{name}.distributed.algorithms.join").Join,
         Zero=load(f"{name}.distributed.optim").ZeroRedundancyOptimizer,
-    )  # fmt: skip
+    )
 
 
 def filled(module: Any, t: Any, seed: int = 0) -> Any:
@@ -271,20 +273,22 @@ def test_torch_and_we_do_the_same(name: str, both: list[tuple[Any, Any]]) -> Non
 
 def test_nothing_failed_that_should_not(both: list[tuple[Any, Any]]) -> None:
     failed = {name for name, value in both[0][0].items() if isinstance(value, str)}
-    assert failed == {
-        "no parameters", "device_ids", "attribute", "no joinables", "unconsolidated",
-    }  # fmt: skip
+    assert failed == {"no parameters", "device_ids", "attribute", "no joinables", "unconsolidated"}
 
 
 FACES = [
     "nn.parallel.DistributedDataParallel",
     "nn.parallel.DistributedDataParallel.register_comm_hook",
-    "nn.parallel.DataParallel", "nn.DataParallel", "nn.SyncBatchNorm",
-    "nn.SyncBatchNorm.convert_sync_batchnorm", "distributed.algorithms.Join",
+    "nn.parallel.DataParallel",
+    "nn.DataParallel",
+    "nn.SyncBatchNorm",
+    "nn.SyncBatchNorm.convert_sync_batchnorm",
+    "distributed.algorithms.Join",
     "distributed.algorithms.join.Join.notify_join_context",
     "distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict",
-    "utils.data.DistributedSampler", "utils.data.distributed.DistributedSampler",
-]  # fmt: skip
+    "utils.data.DistributedSampler",
+    "utils.data.distributed.DistributedSampler",
+]
 
 
 @pytest.mark.parametrize("name", FACES)

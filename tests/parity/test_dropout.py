@@ -10,10 +10,7 @@ from tests.parity.compare import same
 
 pytestmark = pytest.mark.parity
 
-NAMES = [
-    "dropout",
-    "dropout2d",
-]
+NAMES = ["dropout", "dropout2d"]
 F = mtd.nn.functional
 
 

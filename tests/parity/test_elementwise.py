@@ -157,11 +157,7 @@ def test_a_number_as_the_other_operand(name: str, dtype: str) -> None:
     for number in NUMBERS if (name, dtype) != ("pow", "bool") else ():
         for shape in ((3,), ()):
             x = draw(shape, dtype, 0.5, 4)
-            agree(
-                lambda t, x: getattr(t, name)(x, number),
-                x,
-                dtype=dtype,
-            )
+            agree(lambda t, x: getattr(t, name)(x, number), x, dtype=dtype)
 
 
 SYMBOLS = {
@@ -199,13 +195,7 @@ def inplace(symbol: str) -> Any:
 def test_operators_in_place(symbol: str) -> None:
     operator = inplace(symbol)
     for dtype in DTYPES:
-        for shape, other in (
-            ((2, 3), (2, 3)),
-            ((2, 3), (3,)),
-            ((3,), (2, 3)),
-            ((1,), (3,)),
-            ((), ()),
-        ):
+        for shape, other in (((2, 3), (2, 3)), ((2, 3), (3,)), ((3,), (2, 3)), ((1,), (3,)), ((), ())):
             x, y = draw(shape, dtype, 1, 4, seed=1), draw(other, dtype, 1, 4, seed=2)
             grad = symbol != "//"
             agree(lambda t, x, y: (operator(x, y), x), x, y, dtype=dtype, grad=False)
@@ -237,8 +227,9 @@ MIXED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "eq", "lt",
-                                  "floor_divide", "bitwise_and", "logical_or", ])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "div", "pow", "maximum", "eq", "lt", "floor_divide", "bitwise_and", "logical_or"]
+)
 def test_promotion(name: str) -> None:
     for a, shape_a, b, shape_b in MIXED:
         x, y = draw(shape_a, a, 1, 4, seed=1), draw(shape_b, b, 1, 4, seed=2)
@@ -300,15 +291,7 @@ def test_powers() -> None:
 
 def test_clamp() -> None:
     x = np.array([-2.0, -1, 0, 1, 2, np.nan], "float32")
-    for low, high in (
-        (-1, 1),
-        (None, 1),
-        (-1, None),
-        (1, -1),
-        (None, None),
-        (-0.5, 0.5),
-        (float("nan"), 1),
-    ):
+    for low, high in ((-1, 1), (None, 1), (-1, None), (1, -1), (None, None), (-0.5, 0.5), (float("nan"), 1)):
         agree(lambda t, x: t.clamp(x, low, high), x)
         agree(lambda t, x: (x.clamp_(low, high), x), x, grad=False)
         agree(lambda t, x: x.clone().clamp_(low, high), x)
@@ -374,16 +357,7 @@ def test_filling() -> None:
 def test_wrong_operands() -> None:
     x = np.ones(3, "float32")
     for bad in (None, "a", [1], np.ones(3)):
-        for name in (
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "pow",
-            "eq",
-            "lt",
-            "maximum",
-        ):
+        for name in ("add", "sub", "mul", "div", "pow", "eq", "lt", "maximum"):
             agree(lambda t, x: getattr(t, name)(x, bad), x)
             agree(lambda t, x: getattr(x, name)(bad), x)
     for name in ("exp", "sin", "sqrt", "sigmoid"):

@@ -21,11 +21,7 @@ INDICES = [
     np.full((3, 4), 2),
     np.arange(12).reshape(3, 4).T % 7,
 ]
-OPTIONS: list[dict[str, Any]] = [
-    {},
-    {"padding_idx": 2},
-    {"padding_idx": -1},
-]
+OPTIONS: list[dict[str, Any]] = [{}, {"padding_idx": 2}, {"padding_idx": -1}]
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -79,6 +75,8 @@ def test_bags(mode: str) -> None:
     for offsets in ([0, 2, 2, 5], [0], [0, 0, 9]):
         same(
             lambda t, i, w, o: t.nn.functional.embedding_bag(i, w, o, mode=mode),
-            INDICES[1].astype(np.int64), TABLE, np.array(offsets),
-        )  # fmt: skip
+            INDICES[1].astype(np.int64),
+            TABLE,
+            np.array(offsets),
+        )
     same(lambda t, i, w: t.nn.functional.embedding_bag(i, w, mode=mode), INDICES[0], TABLE)

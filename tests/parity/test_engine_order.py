@@ -147,9 +147,15 @@ def mlp(t: Any) -> Any:
 def convolutions(t: Any) -> Any:
     nn = t.nn
     return nn.Sequential(
-        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(4, 4, 3, bias=False), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(36, 2),
-    )  # fmt: skip
+        nn.Conv2d(1, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(4, 4, 3, bias=False),
+        nn.GroupNorm(2, 4),
+        nn.Flatten(),
+        nn.Linear(36, 2),
+    )
 
 
 def tied(t: Any) -> Any:

@@ -29,16 +29,17 @@ def face_of(name: str) -> SimpleNamespace:
     load = import_module
     t = load(name)
     return SimpleNamespace(
-        t=t, nn=t.nn, dist=load(f"{name}.distributed"), fsdp=load(f"{name}.distributed.fsdp"),
+        t=t,
+        nn=t.nn,
+        dist=load(f"{name}.distributed"),
+        fsdp=load(f"{name}.distributed.fsdp"),
         wrap=load(f"{name}.distributed.fsdp.wrap"),
-    )  # fmt: skip
+    )
 
 
 def network(f: Any) -> Any:
     nn = f.nn
-    net = nn.Sequential(
-        nn.Linear(5, 7), nn.Tanh(), nn.Sequential(nn.Linear(7, 4), nn.LayerNorm(4)), nn.Linear(4, 3)
-    )
+    net = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Sequential(nn.Linear(7, 4), nn.LayerNorm(4)), nn.Linear(4, 3))
     rng = np.random.default_rng(0)
     with f.t.no_grad():
         for p in net.parameters():
@@ -75,9 +76,12 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
     for strategy in ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD"):
         for originals in (False, True):
             model = F.FullyShardedDataParallel(
-                network(f), sharding_strategy=F.ShardingStrategy[strategy], auto_wrap_policy=policy,
-                use_orig_params=originals, device_id=f.t.device("cpu"),
-            )  # fmt: skip
+                network(f),
+                sharding_strategy=F.ShardingStrategy[strategy],
+                auto_wrap_policy=policy,
+                use_orig_params=originals,
+                device_id=f.t.device("cpu"),
+            )
             name = f"{strategy} {originals}"
             if originals:  # ours shows them always; torch aligns each to 16 bytes, and cuts elsewhere
                 found[f"{name} names"] = [n for n, _ in model.named_parameters()]
@@ -93,9 +97,7 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
             F.fully_shard(layer, reshard_after_forward=frees)
         F.fully_shard(model)
         found[f"rows {frees} names"] = [n for n, _ in model.named_parameters()]
-        found[f"rows {frees} shapes"] = [
-            (list(p.shape), list(p.to_local().shape)) for p in model.parameters()
-        ]
+        found[f"rows {frees} shapes"] = [(list(p.shape), list(p.to_local().shape)) for p in model.parameters()]
 
         def whole_norm(m: Any) -> Any:
             norm = f.nn.utils.clip_grad_norm_(m.parameters(), 0.1)
@@ -109,9 +111,7 @@ def outcomes(f: Any, rank: int) -> dict[str, Any]:
 
 def torch_rank(rank: int, folder: str) -> None:
     f = face_of("torch")
-    f.dist.init_process_group(
-        "gloo", store=f.dist.FileStore(f"{folder}/store", SIZE), rank=rank, world_size=SIZE
-    )
+    f.dist.init_process_group("gloo", store=f.dist.FileStore(f"{folder}/store", SIZE), rank=rank, world_size=SIZE)
     with warnings.catch_warnings(action="ignore"):
         found = outcomes(f, rank)
     Path(folder, f"{rank}.pickle").write_bytes(pickle.dumps(found))
@@ -155,7 +155,7 @@ def test_arguments_are_torchs() -> None:
     assert set(names(theirs.fully_shard)) - set(names(fully_shard)) == {"dp_mesh_dims"}
     for name in ("CPUOffload", "FullStateDictConfig"):
         assert names(getattr(options, name)) == names(getattr(theirs, name)), name
-    assert set(names(theirs.MixedPrecision)) - set(names(options.MixedPrecision)) == {"keep_low_precision_grads"}  # fmt: skip
+    assert set(names(theirs.MixedPrecision)) - set(names(options.MixedPrecision)) == {"keep_low_precision_grads"}
     for name in ("ShardingStrategy", "BackwardPrefetch", "StateDictType"):
         known = {m.name for m in getattr(theirs, name)}
         assert {m.name for m in getattr(options, name)} <= known, name

@@ -179,11 +179,21 @@ def not_recorded(t: Any) -> Any:
 
 
 PROGRAMS: list[Callable[[Any], Any]] = [
-    saved, saved_twice, nothing_saved_twice, saved_then_written, output_saved_then_written,
-    several(True), several(False), undefined,
-    returned_as_is, separate_setup, not_recorded,
-    written_after(lambda x: x.view(-1)), written_after(lambda x: (x.view(-1), x * 1)),
-    written_after(lambda x: x), written_after(lambda x: (x * 2, x * 3)),
+    saved,
+    saved_twice,
+    nothing_saved_twice,
+    saved_then_written,
+    output_saved_then_written,
+    several(True),
+    several(False),
+    undefined,
+    returned_as_is,
+    separate_setup,
+    not_recorded,
+    written_after(lambda x: x.view(-1)),
+    written_after(lambda x: (x.view(-1), x * 1)),
+    written_after(lambda x: x),
+    written_after(lambda x: (x * 2, x * 3)),
     lambda t: run(t, double, lambda ctx, g: g, 1),
     lambda t: run(t, double, lambda ctx, g: (g, g)),
     lambda t: run(t, double, lambda ctx, g: (g, None)),
@@ -198,11 +208,9 @@ PROGRAMS: list[Callable[[Any], Any]] = [
     lambda t: run(t, lambda ctx, x: ctx.save_for_backward(3), lambda ctx, g: g),
     lambda t: function(t, lambda ctx, x: 3, None).apply(leaf(t, 2)),
     lambda t: function(t, lambda ctx, x: [x * 1], None).apply(leaf(t, 2))[0].requires_grad,
-    lambda t: function(
-        t, lambda x, k: x, None, lambda ctx, inputs, output: None).apply(leaf(t, 2)),
-    lambda t: run(
-        t, double, t.autograd.function.once_differentiable(lambda ctx, g: g * 3)),
-]  # fmt: skip
+    lambda t: function(t, lambda x, k: x, None, lambda ctx, inputs, output: None).apply(leaf(t, 2)),
+    lambda t: run(t, double, t.autograd.function.once_differentiable(lambda ctx, g: g * 3)),
+]
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))

@@ -110,7 +110,17 @@ def test_a_source_larger_than_the_index(expression: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "uint8", "bool"])
-@pytest.mark.parametrize("expression", ["x.gather(0, L([[0, 1, 1, 2]]))", "x.scatter(0, L([[1, 0]]), y[:1, :2])", "x.index_select(1, L([3, 0]))", "x.masked_fill(B([1, 0, 1, 0]), 1)", "x.index_add(0, L([1, 1]), y[:2])", "x.scatter_add(0, L([[0, 0, 0, 0], [0, 1, 0, 1]]), y[:2])"])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "x.gather(0, L([[0, 1, 1, 2]]))",
+        "x.scatter(0, L([[1, 0]]), y[:1, :2])",
+        "x.index_select(1, L([3, 0]))",
+        "x.masked_fill(B([1, 0, 1, 0]), 1)",
+        "x.index_add(0, L([1, 1]), y[:2])",
+        "x.scatter_add(0, L([[0, 0, 0, 0], [0, 1, 0, 1]]), y[:2])",
+    ],
+)
 def test_other_dtypes(dtype: str, expression: str) -> None:
     def run(t: Any, x: Any, y: Any) -> Any:
         return evaluate(expression, t, x.to(getattr(t, dtype)), y.to(getattr(t, dtype)))

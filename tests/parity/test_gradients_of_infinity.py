@@ -65,13 +65,7 @@ PLAIN = [
     "reciprocal",
     "relu",
 ]
-LAYERS = [
-    "leaky_relu",
-    "elu",
-    "silu",
-    "softplus",
-    "logsigmoid",
-]
+LAYERS = ["leaky_relu", "elu", "silu", "softplus", "logsigmoid"]
 PIECES = []  # nan: see PURPOSE
 ONE: dict[str, Callable[..., Any]] = {
     **{name: g(name) for name in PLAIN},
@@ -95,24 +89,8 @@ ONE: dict[str, Callable[..., Any]] = {
 
 # ------------------------------------------------------------------------------------ two operands
 
-PAIRS = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "pow",
-    "maximum",
-    "minimum",
-    "max",
-    "min",
-]
-LOSSES = [
-    "l1_loss",
-    "mse_loss",
-    "smooth_l1_loss",
-    "huber_loss",
-    "binary_cross_entropy_with_logits",
-]
+PAIRS = ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "max", "min"]
+LOSSES = ["l1_loss", "mse_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits"]
 TWO: dict[str, Callable[..., Any]] = {
     **{name: g(name) for name in PAIRS},
     **{f"F.{name}": f(name, reduction="none") for name in LOSSES},
@@ -130,7 +108,7 @@ def has_nan(case: Case) -> bool:
 PURPOSE: dict[str, Callable[[Case], bool]] = {
     # torch's vectors and its remainders of vectors differ for nan and for -0; here all elements are alike.
     # Which elements are in a vector depends on the processor: some have vectors of four float64, and some of eight.
-    "F.elu": has_nan,
+    "F.elu": has_nan
 }
 
 

@@ -38,10 +38,7 @@ def queued(t: Any) -> Any:
     return seen, isinstance(x, t.autograd.Variable), plain(t.autograd.Variable(x * 2))
 
 
-PROGRAMS = [
-    graph_of, queued,
-    lambda t: t.autograd.Variable._execution_engine.queue_callback(lambda: None),
-]  # fmt: skip
+PROGRAMS = [graph_of, queued, lambda t: t.autograd.Variable._execution_engine.queue_callback(lambda: None)]
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))

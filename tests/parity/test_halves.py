@@ -34,9 +34,7 @@ def layer(name: str, *args: Any, shape: tuple[int, ...] = ROWS) -> tuple[Case, t
 
 def loss(name: str, **options: Any) -> tuple[Case, tuple[int, ...], tuple[int, ...]]:
     def run(t: Any, x: Any, y: Any) -> Any:
-        return [
-            getattr(t.nn.functional, name)(x, y.detach(), reduction=r, **options) for r in ("mean", "sum")
-        ]
+        return [getattr(t.nn.functional, name)(x, y.detach(), reduction=r, **options) for r in ("mean", "sum")]
 
     return run, ROWS, ROWS
 
@@ -83,34 +81,38 @@ def along(name: str) -> tuple[Case, tuple[int, ...]]:
 
 IMAGES, LONG = (2, 4, 3, 3), (2, 5, 8)
 CASES: dict[str, Any] = {
-    "RMSNorm": layer("RMSNorm", 6), "LayerNorm": layer("LayerNorm", 6),
-    "GroupNorm": layer("GroupNorm", 2, 4, shape=IMAGES), "BatchNorm1d": layer("BatchNorm1d", 6),
-    "BatchNorm2d": layer("BatchNorm2d", 4, shape=IMAGES), "Softmax": layer("Softmax", -1),
-    "InstanceNorm2d": layer("InstanceNorm2d", 4, shape=IMAGES), "LogSoftmax": layer("LogSoftmax", -1),
-
-
-    "binary_cross_entropy": (lambda t, x: t.nn.functional.binary_cross_entropy(
-        t.sigmoid(x), t.full_like(x, 0.25).detach()), ROWS),
-
-    "cross_entropy": of_classes("cross_entropy"), "nll_loss": of_classes("nll_loss"),
+    "RMSNorm": layer("RMSNorm", 6),
+    "LayerNorm": layer("LayerNorm", 6),
+    "GroupNorm": layer("GroupNorm", 2, 4, shape=IMAGES),
+    "BatchNorm1d": layer("BatchNorm1d", 6),
+    "BatchNorm2d": layer("BatchNorm2d", 4, shape=IMAGES),
+    "Softmax": layer("Softmax", -1),
+    "InstanceNorm2d": layer("InstanceNorm2d", 4, shape=IMAGES),
+    "LogSoftmax": layer("LogSoftmax", -1),
+    "binary_cross_entropy": (
+        lambda t, x: t.nn.functional.binary_cross_entropy(t.sigmoid(x), t.full_like(x, 0.25).detach()),
+        ROWS,
+    ),
+    "cross_entropy": of_classes("cross_entropy"),
+    "nll_loss": of_classes("nll_loss"),
     "cross_entropy, smooth": of_classes("cross_entropy", label_smoothing=0.1),
-
-
     "cosine_similarity": (lambda t, x, y: t.nn.functional.cosine_similarity(x, y), ROWS, ROWS),
-
     "normalize": (lambda t, x: t.nn.functional.normalize(x), ROWS),
-    "masked softmax": (lambda t, x: t.softmax(
-        x.masked_fill(t.tensor([[True, False] * 3] * 4), float("-inf")), -1), ROWS),
+    "masked softmax": (
+        lambda t, x: t.softmax(x.masked_fill(t.tensor([[True, False] * 3] * 4), float("-inf")), -1),
+        ROWS,
+    ),
     "attention": (attended, LONG, LONG, LONG),
-    **{name: along(name) for name in ("mean", "sum", "std", "var", "logsumexp", "cumsum", "norm", "prod")
-       if name != "norm"},
+    **{
+        name: along(name)
+        for name in ("mean", "sum", "std", "var", "logsumexp", "cumsum", "norm", "prod")
+        if name != "norm"
+    },
     "norms": (lambda t, x: [t.linalg.vector_norm(x, p) for p in (1, 2, float("inf"))], (8, 40)),
-
-
     "clip_grad_norm_": (clipped, (8, 40)),
     **{name: stepped(name) for name in ("Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta")},
     "SGD": stepped("SGD", momentum=0.9, weight_decay=0.01),
-}  # fmt: skip
+}
 
 
 def flat(value: Any) -> list[Any]:

@@ -38,15 +38,9 @@ LIKENESS: dict[str, Case] = {
         lambda t, x, y: t.nn.functional.cosine_similarity(x, y, 0, 0.5),
         (draw(4, 3), draw(4, 3, seed=1)),
     ),
-    "cosine broadcast": (
-        lambda t, x, y: t.cosine_similarity(x, y, dim=-1),
-        (draw(4, 1, 3), draw(5, 3, seed=1)),
-    ),
+    "cosine broadcast": (lambda t, x, y: t.cosine_similarity(x, y, dim=-1), (draw(4, 1, 3), draw(5, 3, seed=1))),
     "cosine of zeros": (lambda t, x, y: t.cosine_similarity(x, y), (np.zeros((2, 3)), draw(2, 3))),
-    "cosine mixed": (
-        lambda t, x, y: t.cosine_similarity(x, y),
-        (draw(2, 3), np.arange(6).reshape(2, 3)),
-    ),
+    "cosine mixed": (lambda t, x, y: t.cosine_similarity(x, y), (draw(2, 3), np.arange(6).reshape(2, 3))),
     "cosine ints": (lambda t, x: t.cosine_similarity(x, x), (np.arange(6).reshape(2, 3),)),
     "cosine wrongly": (lambda t, x, y: t.cosine_similarity(x, y), (draw(2, 3), draw(2, 4))),
     "normalize": (lambda t, x: t.nn.functional.normalize(x), (draw(4, 3),)),

@@ -26,20 +26,7 @@ def indices(draw: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
         side = shape[axis] if axis < len(shape) else 1
         kind = draw(
             st.sampled_from(
-                [
-                    "int",
-                    "slice",
-                    "slice",
-                    "none",
-                    "dots",
-                    "array",
-                    "array",
-                    "mask",
-                    "mask2",
-                    "bool",
-                    "stop",
-                    "list",
-                ]
+                ["int", "slice", "slice", "none", "dots", "array", "array", "mask", "mask2", "bool", "stop", "list"]
             )
         )
         near = st.integers(-side, side - 1) if side else st.integers(-1, 0)
@@ -208,7 +195,9 @@ def test_wrong_indices(index: Any, words: str | None) -> None:
     assert words is None or words in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [[1, 2], np.ones(2), np.float32(1), np.int64(1), "a", None, True, 300, 2.7, float("nan")])  # fmt: skip
+@pytest.mark.parametrize(
+    "value", [[1, 2], np.ones(2), np.float32(1), np.int64(1), "a", None, True, 300, 2.7, float("nan")]
+)
 @pytest.mark.parametrize("dtype", ["float32", "int8", "float16", "bool"])
 def test_what_may_be_written(value: Any, dtype: str) -> None:
     def write(t: Any, x: Any) -> Any:
@@ -221,7 +210,7 @@ def test_what_may_be_written(value: Any, dtype: str) -> None:
 
 def test_legacy_lists_are_tuples() -> None:
     x = np.arange(24.0).reshape(2, 3, 4)
-    for index in ([[0, 1], [1, 0]], [[0, 1]], [0, None], [0, ...], [0, [1]], [slice(0, 1), 0], range(2), (), [], [[]]):  # fmt: skip
+    for index in ([[0, 1], [1, 0]], [[0, 1]], [0, None], [0, ...], [0, [1]], [slice(0, 1), 0], range(2), (), [], [[]]):
         same(lambda t, x, i=index: x[i], x)
 
 
@@ -235,13 +224,26 @@ def test_leaves_are_not_written_to(index: Any) -> None:
 
 def test_node_names() -> None:
     x = np.zeros((2, 3, 4))
-    for index in (0, slice(None), ..., None, (slice(None), 0), (0, slice(1, 2)), (slice(None), slice(None)),
-                  (..., 0), (0, None), (None, 0), [0, 1], True, (0, slice(None))):  # fmt: skip
+    for index in (
+        0,
+        slice(None),
+        ...,
+        None,
+        (slice(None), 0),
+        (0, slice(1, 2)),
+        (slice(None), slice(None)),
+        (..., 0),
+        (0, None),
+        (None, 0),
+        [0, 1],
+        True,
+        (0, slice(None)),
+    ):
         same(lambda t, x, i=index: (type(x[i].grad_fn).__name__, 0), x)
 
 
 def test_an_index_that_changes_before_the_backward_is_an_error() -> None:
-    for read in ("x[i]", "x.gather(0, i)", "x.index_select(0, i)", "x.scatter(0, i, 1.0)", "x.masked_fill(i > 0, 1)"):  # fmt: skip
+    for read in ("x[i]", "x.gather(0, i)", "x.index_select(0, i)", "x.scatter(0, i, 1.0)", "x.masked_fill(i > 0, 1)"):
 
         def run(t: Any, x: Any, read: str = read) -> Any:
             i = t.tensor([0, 1])

@@ -139,13 +139,18 @@ def test_a_world_of_one_says_the_same(backend: str | None) -> None:
         dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
         said.append(
             (
-                dist.is_initialized(), dist.get_rank(), dist.get_world_size(), dist.get_backend(),
+                dist.is_initialized(),
+                dist.get_rank(),
+                dist.get_world_size(),
+                dist.get_backend(),
                 dist.get_process_group_ranks(None),
-                dist.group.WORLD.rank(), dist.group.WORLD.size(),
-                dist.group.WORLD.group_desc, isinstance(dist.group.WORLD, dist.ProcessGroup),
+                dist.group.WORLD.rank(),
+                dist.group.WORLD.size(),
+                dist.group.WORLD.group_desc,
+                isinstance(dist.group.WORLD, dist.ProcessGroup),
                 refusal(dist.init_process_group),
             )
-        )  # fmt: skip
+        )
         dist.destroy_process_group()
         assert not dist.is_initialized() and dist.group.WORLD is None
     assert said[0] == said[1]

@@ -30,7 +30,12 @@ SIZE = 2
 
 def face_of(name: str) -> SimpleNamespace:
     t = import_module(name)
-    names = {"dist": "distributed", "join": "distributed.algorithms.join", "optim": "distributed.optim", "parallel": "nn.parallel"}  # fmt: skip
+    names = {
+        "dist": "distributed",
+        "join": "distributed.algorithms.join",
+        "optim": "distributed.optim",
+        "parallel": "nn.parallel",
+    }
     rooms = {short: import_module(f"{name}.{room}") for short, room in names.items()}
     return SimpleNamespace(t=t, nn=t.nn, **rooms)
 
@@ -100,9 +105,7 @@ def test_join_with_zero(tmp_path: Path) -> None:
         )
 
     theirs = oracle.ranks(__name__, SIZE, tmp_path)
-    for (plain, plain_view, zero, zero_view), (own, old) in zip(
-        theirs, launch(ours, SIZE, timeout=60), strict=True
-    ):
+    for (plain, plain_view, zero, zero_view), (own, old) in zip(theirs, launch(ours, SIZE, timeout=60), strict=True):
         np.testing.assert_allclose(plain_view, plain)
         for weights in own:
             np.testing.assert_allclose(weights, plain, rtol=1e-9)

@@ -31,9 +31,13 @@ def workers_of(module: str, options: list[str]) -> list[Any]:
     """What each worker printed, without the variables that were there before."""
     before = {k: v for k, v in environment().items() if k != "OMP_NUM_THREADS"}
     done = subprocess.run(
-        [sys.executable, "-m", f"{module}.distributed.run", *options], env=before, timeout=110,
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-m", f"{module}.distributed.run", *options],
+        env=before,
+        timeout=110,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     said = [json.loads(line) for line in done.stdout.splitlines()]
     for each in said:
         each[1] = {k: v for k, v in each[1].items() if k not in before and k != "_"}
@@ -48,9 +52,7 @@ def workers_of(module: str, options: list[str]) -> list[Any]:
         (["--nnode=1", "--max-restarts=2", "--rdzv_id=7", "--master_port=PORT"], set()),
     ],
 )
-def test_the_environment_of_workers_is_torchruns(
-    options: list[str], differ: set[str], tmp_path: Path
-) -> None:
+def test_the_environment_of_workers_is_torchruns(options: list[str], differ: set[str], tmp_path: Path) -> None:
     script = written(tmp_path, "tell.py", TELL)
     port = str(free_port())
     command = [option.replace("PORT", port) for option in options] + [str(script), "--lr", "1"]
@@ -62,7 +64,9 @@ def test_the_environment_of_workers_is_torchruns(
         assert set(their[1]) <= set(our[1]) and all(n.startswith("MINITORCH_DIST_") for n in extra)
         compared = set(their[1]) - differ - RANDOM
         assert {n: our[1][n] for n in compared} == {n: their[1][n] for n in compared}
-        assert Path(our[1]["TORCHELASTIC_ERROR_FILE"]).parts[-3:] == Path(their[1]["TORCHELASTIC_ERROR_FILE"]).parts[-3:]  # fmt: skip
+        assert (
+            Path(our[1]["TORCHELASTIC_ERROR_FILE"]).parts[-3:] == Path(their[1]["TORCHELASTIC_ERROR_FILE"]).parts[-3:]
+        )
 
 
 @pytest.mark.parametrize("how", [3, -9, -10])
@@ -91,6 +95,12 @@ def test_every_name_of_torchs_room_is_there() -> None:
     assert theirs <= set(dir(mp))
     left = {n for n in torch_mp.__all__ if not hasattr(mp, n)}
     assert left <= {
-        "SpawnContext", "init_reductions", "allow_connection_pickling", "reducer", "set_forkserver_preload",
-        "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy",
-    }  # fmt: skip
+        "SpawnContext",
+        "init_reductions",
+        "allow_connection_pickling",
+        "reducer",
+        "set_forkserver_preload",
+        "get_all_sharing_strategies",
+        "get_sharing_strategy",
+        "set_sharing_strategy",
+    }

@@ -30,10 +30,7 @@ LINEAR: dict[str, tuple[Make, Any]] = {
     "Linear without bias": (lambda nn: nn.Linear(3, 5, bias=False), draw(2, 4, 3)),
     "Linear of a vector": (lambda nn: nn.Linear(3, 5), draw(3)),
     "Linear of nothing": (lambda nn: nn.Linear(3, 5), draw(0, 3)),
-    "Linear chain": (
-        lambda nn: nn.Sequential(nn.Linear(3, 4), nn.Identity(), nn.Linear(4, 2)),
-        draw(5, 3),
-    ),
+    "Linear chain": (lambda nn: nn.Sequential(nn.Linear(3, 4), nn.Identity(), nn.Linear(4, 2)), draw(5, 3)),
 }
 
 POOL: dict[str, tuple[Make, Any]] = {
@@ -49,10 +46,7 @@ NORM: dict[str, tuple[Make, Any]] = {
     "BatchNorm1d cumulative": (lambda nn: nn.BatchNorm1d(3, momentum=None), draw(5, 3)),
     "BatchNorm1d plain": (lambda nn: nn.BatchNorm1d(3, affine=False), draw(5, 3)),
     "BatchNorm1d no bias": (lambda nn: nn.BatchNorm1d(3, bias=False), draw(5, 3)),
-    "BatchNorm1d untracked": (
-        lambda nn: nn.BatchNorm1d(3, track_running_stats=False),
-        draw(5, 3),
-    ),
+    "BatchNorm1d untracked": (lambda nn: nn.BatchNorm1d(3, track_running_stats=False), draw(5, 3)),
     "BatchNorm1d one value": (lambda nn: nn.BatchNorm1d(3), draw(1, 3)),
     "BatchNorm1d wrong": (lambda nn: nn.BatchNorm1d(3), draw(3)),
     "BatchNorm2d": (lambda nn: nn.BatchNorm2d(3), draw(2, 3, 4, 5)),
@@ -90,10 +84,7 @@ CONV: dict[str, tuple[Make, Any]] = {
     "Conv1d all": (lambda nn: nn.Conv1d(4, 6, 3, 2, 1, 2, 2, False), draw(2, 4, 11)),
     "Conv1d single": (lambda nn: nn.Conv1d(3, 4, 3), draw(3, 8)),
     "Conv2d": (lambda nn: nn.Conv2d(3, 4, 3), draw(2, 3, 6, 7)),
-    "Conv2d tuples": (
-        lambda nn: nn.Conv2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 2), groups=2),
-        draw(2, 4, 7, 8),
-    ),
+    "Conv2d tuples": (lambda nn: nn.Conv2d(4, 6, (3, 2), (2, 1), (1, 0), (1, 2), groups=2), draw(2, 4, 7, 8)),
     "Conv2d same": (lambda nn: nn.Conv2d(3, 2, (3, 4), padding="same"), draw(2, 3, 5, 6)),
     "Conv2d valid": (lambda nn: nn.Conv2d(3, 2, 3, padding="valid"), draw(2, 3, 5, 6)),
     "ConvTranspose2d": (
@@ -112,16 +103,10 @@ TABLES: dict[str, tuple[Make, Any]] = {
 }
 
 
-PICTURES: dict[str, tuple[Make, Any]] = {
-    "PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2)),
-}
+PICTURES: dict[str, tuple[Make, Any]] = {"PixelShuffle": (lambda nn: nn.PixelShuffle(2), draw(2, 8, 3, 2))}
 
 
-EVERY = [
-    (table, name)
-    for table in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, TABLES, PICTURES)
-    for name in table
-]
+EVERY = [(table, name) for table in (SHAPES, LINEAR, POOL, NORM, ACTIVATION, CONV, TABLES, PICTURES) for name in table]
 
 
 @pytest.mark.parametrize("table, name", EVERY)
@@ -131,9 +116,7 @@ def test_layer(table: dict[str, tuple[Make, Any]], name: str, train: bool) -> No
     same_layer(make, *(x if isinstance(x, tuple) else (x,)), train=train)
 
 
-WRONG: dict[str, Callable[[Any, Any], Any]] = {
-    "GroupNorm": lambda t, nn: nn.GroupNorm(2, 3),
-}
+WRONG: dict[str, Callable[[Any, Any], Any]] = {"GroupNorm": lambda t, nn: nn.GroupNorm(2, 3)}
 
 
 @pytest.mark.parametrize("case", WRONG)

@@ -44,11 +44,16 @@ def test_batch_norm_states() -> None:
         m.reset_parameters()
         half = t.nn.BatchNorm1d(2).half()
         return [
-            state, result, missed, m.state_dict(), new.state_dict(),
-            half.running_mean.dtype, half.num_batches_tracked.dtype,
+            state,
+            result,
+            missed,
+            m.state_dict(),
+            new.state_dict(),
+            half.running_mean.dtype,
+            half.num_batches_tracked.dtype,
             t.nn.BatchNorm1d(2, track_running_stats=False).state_dict(),
             t.nn.BatchNorm2d(2, affine=False, dtype=t.float64).state_dict(),
-        ]  # fmt: skip
+        ]
 
     agree(program)
 
@@ -67,10 +72,7 @@ def test_untracked_averages_after_the_fact() -> None:
 # --------------------------------------------------------------------------------------------- dropout
 
 
-DROPOUTS = [
-    "Dropout",
-    "Dropout2d",
-]
+DROPOUTS = ["Dropout", "Dropout2d"]
 
 
 @pytest.mark.parametrize("name", DROPOUTS)
@@ -79,18 +81,19 @@ def test_dropout_where_nothing_is_left_to_chance(name: str) -> None:
         make = getattr(t.nn, name)
         x = t.ones((2, 3, 4, 2, 2)[: {"Dropout2d": 4}.get(name, 5)])
         return [
-            make(), make(0.3, True), make(0.0)(x), make(0.7).eval()(x),
-            caught(lambda: make(1.5)), caught(lambda: make(-0.1)),
+            make(),
+            make(0.3, True),
+            make(0.0)(x),
+            make(0.7).eval()(x),
+            caught(lambda: make(1.5)),
+            caught(lambda: make(-0.1)),
             make(1.0)(x) if "Alpha" not in name else None,
-        ]  # fmt: skip
+        ]
 
     agree(program)
 
 
-@pytest.mark.parametrize("name, shape, own", [
-    ("Dropout", (100, 100), None), ("Dropout2d", (100, 50, 3, 2), 2),
-
-])  # fmt: skip
+@pytest.mark.parametrize("name, shape, own", [("Dropout", (100, 100), None), ("Dropout2d", (100, 50, 3, 2), 2)])
 def test_dropout_drops_its_share_and_scales_the_rest(name: str, shape: Any, own: Any) -> None:
     out = getattr(mtd.nn, name)(0.2)(mtd.ones(*shape)).numpy()
     assert set(np.unique(out).tolist()) == {0.0, 1.25}
@@ -157,19 +160,23 @@ def test_embedding_tables() -> None:
     def program(t: Any) -> Any:
         nn = t.nn
         rows = t.arange(6.0).view(3, 2)
-        m, thawed = (
-            nn.Embedding.from_pretrained(rows),
-            nn.Embedding.from_pretrained(rows, freeze=False),
-        )
+        m, thawed = (nn.Embedding.from_pretrained(rows), nn.Embedding.from_pretrained(rows, freeze=False))
         rows[0, 0] = 9.0
         bag = nn.EmbeddingBag.from_pretrained(rows)
         padded = nn.Embedding(4, 2, padding_idx=-3)
         return [
-            m, m.weight, thawed.weight, bag, bag.weight, padded, padded.weight[1],
-            m(t.tensor([2, 0])), bag(t.tensor([[0, 1, 2]])),
+            m,
+            m.weight,
+            thawed.weight,
+            bag,
+            bag.weight,
+            padded,
+            padded.weight[1],
+            m(t.tensor([2, 0])),
+            bag(t.tensor([[0, 1, 2]])),
             kind_of_error(lambda: nn.Embedding(3, 2, padding_idx=3)),
             kind_of_error(lambda: nn.Embedding(3, 2, padding_idx=-4)),
             kind_of_error(lambda: m(t.tensor([3]))),
-        ]  # fmt: skip
+        ]
 
     agree(program)

@@ -66,15 +66,17 @@ def test_binary_cross_entropy(reduction: str, shape: Any) -> None:
     for dtype in (np.float64, np.float32):
         y = chances(shape, 2, dtype)
         same(
-            lambda t, p, y, w: F(t, "binary_cross_entropy")(
-                p, y, w.detach(), reduction=reduction
-            ),
-            chances(shape, 1, dtype), y, np.asarray(chances(shape, 3, dtype)), grad=True,
-        )  # fmt: skip
+            lambda t, p, y, w: F(t, "binary_cross_entropy")(p, y, w.detach(), reduction=reduction),
+            chances(shape, 1, dtype),
+            y,
+            np.asarray(chances(shape, 3, dtype)),
+            grad=True,
+        )
         same(
             lambda t, x, y: F(t, "binary_cross_entropy_with_logits")(x, y, reduction=reduction),
-            np.asarray(floats(shape, 1, dtype) * 5), y,
-        )  # fmt: skip
+            np.asarray(floats(shape, 1, dtype) * 5),
+            y,
+        )
 
 
 def test_binary_cross_entropy_at_the_edges() -> None:
@@ -83,8 +85,9 @@ def test_binary_cross_entropy_at_the_edges() -> None:
     big = np.array([1000.0, -1000.0, 90, -90])
     same(
         lambda t, x, y: F(t, "binary_cross_entropy_with_logits")(x, y),
-        big.astype(np.float32), np.array([1, 0, 0, 1], np.float32),
-    )  # fmt: skip
+        big.astype(np.float32),
+        np.array([1, 0, 0, 1], np.float32),
+    )
     same(lambda t, p, y: F(t, "binary_cross_entropy")(p, y), np.array([1.5]), np.array([0.5]))
     same(lambda t, p, y: F(t, "binary_cross_entropy")(p, y), chances((3,)), chances((3, 1)))
     same(lambda t, p, y: F(t, "binary_cross_entropy_with_logits")(p, y), chances((3,)), chances((2,)))
@@ -96,8 +99,11 @@ def test_positive_weights(reduction: str) -> None:
         lambda t, x, y, q, w: F(t, "binary_cross_entropy_with_logits")(
             x, y, weight=w.detach(), pos_weight=q.detach(), reduction=reduction
         ),
-        floats((5, 3)), chances((5, 3)), chances((3,)) * 3, chances((5, 1)),
-    )  # fmt: skip
+        floats((5, 3)),
+        chances((5, 3)),
+        chances((3,)) * 3,
+        chances((5, 1)),
+    )
 
 
 @pytest.mark.parametrize("reduction", [*REDUCTIONS, "batchmean"])
@@ -115,13 +121,7 @@ def test_kl_divergence(reduction: str, log_target: bool) -> None:
     )
 
 
-CLASSES = [
-    ((4,), ()),
-    ((5, 4), (5,)),
-    ((5, 4, 3), (5, 3)),
-    ((2, 4, 3, 2), (2, 3, 2)),
-    ((1, 1), (1,)),
-]
+CLASSES = [((4,), ()), ((5, 4), (5,)), ((5, 4, 3), (5, 3)), ((2, 4, 3, 2), (2, 3, 2)), ((1, 1), (1,))]
 
 
 @pytest.mark.parametrize(("shape", "where"), CLASSES)
@@ -138,8 +138,10 @@ def test_classes(name: str, shape: Any, where: Any, reduction: str, weighted: bo
                 lambda t, x, y, w, ignore=ignore: F(t, name)(
                     x, y, w.detach() if weighted else None, ignore_index=ignore, reduction=reduction
                 ),
-                floats(shape, 2, dtype), np.asarray(target), weight,
-            )  # fmt: skip
+                floats(shape, 2, dtype),
+                np.asarray(target),
+                weight,
+            )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -156,11 +158,17 @@ def test_label_smoothing_and_probabilities(reduction: str, weighted: bool, smoot
                     continue
                 same(
                     lambda t, x, y, w, ignore=ignore: F(t, "cross_entropy")(
-                        x, y.detach(), w.detach() if weighted else None, ignore_index=ignore,
-                        reduction=reduction, label_smoothing=smoothing,
+                        x,
+                        y.detach(),
+                        w.detach() if weighted else None,
+                        ignore_index=ignore,
+                        reduction=reduction,
+                        label_smoothing=smoothing,
                     ),
-                    floats(shape, 2), target, chances((classes,), 3),
-                )  # fmt: skip
+                    floats(shape, 2),
+                    target,
+                    chances((classes,), 3),
+                )
 
 
 @pytest.mark.parametrize(
@@ -196,24 +204,13 @@ def test_half_precision(name: str, half: str) -> None:
         kind = getattr(t, half)
         return F(t, name)(x.to(kind), i if name == "cross_entropy" else y.to(kind))
 
-    same(
-        loss,
-        floats((3, 4), 1, np.float32),
-        floats((3, 4), 2, np.float32),
-        index,
-        rtol=2e-2,
-        atol=1e-2,
-    )
+    same(loss, floats((3, 4), 1, np.float32), floats((3, 4), 2, np.float32), index, rtol=2e-2, atol=1e-2)
 
 
 MARGINS: dict[str, tuple[Any, tuple[Any, ...]]] = {}
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCEWithLogitsLoss", "KLDivLoss",
-        ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", ["MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCEWithLogitsLoss", "KLDivLoss"])
 def test_modules_of_two_tensors(name: str) -> None:
     x, y = floats((4, 3), 1), np.sign(floats((4, 3), 2))
 

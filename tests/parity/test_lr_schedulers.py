@@ -32,7 +32,7 @@ SCHEDULES: dict[str, Make] = {
     "CosineAnnealingLR": lambda s, o: s.CosineAnnealingLR(o, 100, eta_min=0.001),
     "CosineAnnealingLR-waves": lambda s, o: s.CosineAnnealingLR(o, T_max=9),
     "chained-by-hand": lambda s, o: Several(s.CosineAnnealingLR(o, 40), s.MultiStepLR(o, [15, 70])),
-}  # fmt: skip
+}
 
 
 class Several:
@@ -270,9 +270,7 @@ def test_a_tensor_learning_rate_is_filled_in_place() -> None:
 
 def test_new_groups_stop_a_plateau_that_knows_each_group() -> None:
     for make, (opt, schedule) in zip(
-        (theirs, ours),
-        both(lambda s, o: s.ReduceLROnPlateau(o, patience=0, min_lr=[0.1, 0.1])),
-        strict=True,
+        (theirs, ours), both(lambda s, o: s.ReduceLROnPlateau(o, patience=0, min_lr=[0.1, 0.1])), strict=True
     ):
         opt.add_param_group({"params": [make(np.ones(1), True)]})
         with pytest.raises(RuntimeError, match="differs from when"):

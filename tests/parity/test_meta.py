@@ -48,13 +48,7 @@ EQUAL: list[Ask] = [
     lambda t, x: 2 in x,
     lambda t, x: (x.is_meta, x.is_cpu, x.is_cuda, t.ones(2).is_meta, x.get_device()),
     lambda t, x: (x.data_ptr(), x.untyped_storage().data_ptr(), x.untyped_storage().nbytes()),
-    lambda t, x: (
-        x.device,
-        t.empty(2, device="meta:0").device,
-        x.nbytes,
-        x.type(),
-        x.half().type(),
-    ),
+    lambda t, x: (x.device, t.empty(2, device="meta:0").device, x.nbytes, x.type(), x.half().type()),
     lambda t, x: t.ones(()) + t.ones(3, device="meta"),
     lambda t, x: t.ones(3).copy_(t.ones(3, device="meta")),
     lambda t, x: t.ones(3, device="meta").copy_(t.ones(3)),
@@ -80,9 +74,7 @@ EQUAL: list[Ask] = [
     lambda t, x: t.nn.Linear(3, 4, device="meta").cpu(),
     lambda t, x: t.nn.Linear(3, 4).to("meta").weight.device,
     lambda t, x: t.nn.Linear(3, 4, device="meta").to_empty(device="cpu").weight.device,
-    lambda t, x: t.nn.Linear(3, 4, device="meta").load_state_dict(
-        t.nn.Linear(3, 4).state_dict(), assign=True
-    ),
+    lambda t, x: t.nn.Linear(3, 4, device="meta").load_state_dict(t.nn.Linear(3, 4).state_dict(), assign=True),
     lambda t, x: t.zeros(2, device="meta").mean().backward(),
 ]
 

@@ -31,8 +31,7 @@ def train_both(make: str, module: types.ModuleType, x: Any, rtol: float, **setti
     for t, m in ((torch, theirs), (mtd, ours)):
         out = m(t.from_numpy(x))
         (out * out).mean().backward()
-        found = {"out": out, "grads": {n: p.grad for n, p in m.named_parameters()},
-                 "buffers": dict(m.named_buffers())}  # fmt: skip
+        found = {"out": out, "grads": {n: p.grad for n, p in m.named_parameters()}, "buffers": dict(m.named_buffers())}
         m.eval()
         found["evaluated"] = m(t.from_numpy(x)).detach()
         results.append(plain(found))
@@ -64,9 +63,7 @@ def test_resnet18_trains_as_in_torch() -> None:
     train_both("resnet18", models.resnet, PICTURES, 1e-6, num_classes=5, zero_init_residual=True)
 
 
-@pytest.mark.parametrize("settings", [
-    {}, {"groups": 2, "width_per_group": 32},
-])  # fmt: skip
+@pytest.mark.parametrize("settings", [{}, {"groups": 2, "width_per_group": 32}])
 def test_bottlenecks_train_as_in_torch(settings: dict[str, Any]) -> None:
     theirs, ours = in_torch(models.resnet), models.resnet
     results = []
@@ -109,9 +106,7 @@ def test_the_toy_trains_as_in_torch() -> None:
     train_both("ToyModel", models.mlp, x, 1e-9)
 
 
-def test_the_digits_network_on_two_devices(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_digits_network_on_two_devices(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MINITORCH_DIST_DEVICES", raising=False)
     models.convnet.Net(num_gpus=2, verbose=True)
     assert capsys.readouterr().out == (

@@ -26,13 +26,7 @@ def test_forward_hooks_in_order() -> None:
         m.register_forward_hook(lambda m, args, out: seen.append("early"), prepend=True)
         with doubled:
             inside = m(t.ones(2))
-        return (
-            seen,
-            inside,
-            m(t.ones(2)),
-            m.register_forward_pre_hook(lambda m, a: a[0]),
-            m(t.ones(2)),
-        )
+        return (seen, inside, m(t.ones(2)), m.register_forward_pre_hook(lambda m, a: a[0]), m(t.ones(2)))
 
     agree(lambda t: program(t)[:3])
 

@@ -159,11 +159,19 @@ def test_conversions_keep_the_objects() -> None:
         p, b = m.free, m.count
         m.free.grad = t.ones(3)
         steps = (
-            lambda: m.double(), lambda: m.half(), lambda: m.float(), lambda: m.bfloat16(),
-            lambda: m.to(t.float64), lambda: m.to(t.zeros(1)), lambda: m.to("cpu", t.float64),
-            lambda: m.to(device="cpu", dtype=t.float32), lambda: m.to(None, t.float64),
-            lambda: m.type(t.float32), lambda: m.cpu(), lambda: m.to("cpu", non_blocking=True),
-        )  # fmt: skip
+            lambda: m.double(),
+            lambda: m.half(),
+            lambda: m.float(),
+            lambda: m.bfloat16(),
+            lambda: m.to(t.float64),
+            lambda: m.to(t.zeros(1)),
+            lambda: m.to("cpu", t.float64),
+            lambda: m.to(device="cpu", dtype=t.float32),
+            lambda: m.to(None, t.float64),
+            lambda: m.type(t.float32),
+            lambda: m.cpu(),
+            lambda: m.to("cpu", non_blocking=True),
+        )
         found = [[step() is m, m.free is p, m.free.dtype, m.count.dtype, m.free.grad.dtype] for step in steps]
         refused = [caught(lambda: m.to(t.int64)), caught(lambda: m.to("nowhere"))[0]]
         return found, refused, m.free.requires_grad, m.first.seen, b is m.count
@@ -189,9 +197,12 @@ def test_emptying() -> None:
         m = net(t)
         weight = m.first.weight
         return [
-            m.first.weight is weight, m.first.weight.clone(),
-            m.to_empty(device="cpu") is m, m.free.shape[0], m.first.weight is weight,
-        ]  # fmt: skip
+            m.first.weight is weight,
+            m.first.weight.clone(),
+            m.to_empty(device="cpu") is m,
+            m.free.shape[0],
+            m.first.weight is weight,
+        ]
 
     agree(program)
 

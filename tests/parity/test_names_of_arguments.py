@@ -25,8 +25,16 @@ NOT_OFFERED = {
     "out_dtype",
     "inplace_views",
     # options that left with the small house
-    "size_average", "reduce", "ceil_mode", "max_norm", "norm_type", "scale_grad_by_freq", "sparse", "prepend", "append",
-}  # fmt: skip
+    "size_average",
+    "reduce",
+    "ceil_mode",
+    "max_norm",
+    "norm_type",
+    "scale_grad_by_freq",
+    "sparse",
+    "prepend",
+    "append",
+}
 # In the stubs and not in torch: `tensor(data, dtype)` by position, `requires_grad_(mode=)`
 NOT_SO = {"tensor", "new_tensor", "requires_grad_"}
 LEFT_OUT = {
@@ -75,10 +83,12 @@ def forms(file: str, kind: str | None = None) -> dict[str, list[Form]]:
 def of_function(function: Any) -> Form:
     parameters = inspect.signature(function).parameters.values()
     return Form(
-        [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD], 0,
-        [p.name for p in parameters if p.kind is p.KEYWORD_ONLY], [],
+        [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD],
+        0,
+        [p.name for p in parameters if p.kind is p.KEYWORD_ONLY],
+        [],
         any(p.kind is p.VAR_POSITIONAL for p in parameters),
-    )  # fmt: skip
+    )
 
 
 def refused(function: Any, form: Form, is_method: bool) -> Iterator[str]:

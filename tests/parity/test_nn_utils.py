@@ -53,15 +53,19 @@ def test_clip_grad_norm_corners() -> None:
         bad = with_gradients(t, [float("nan"), 1.0], [float("inf"), 1.0])
         version = single.grad._version
         return [
-            u.clip_grad_norm_(single, 1.0), single.grad, single.grad._version > version,
+            u.clip_grad_norm_(single, 1.0),
+            single.grad,
+            single.grad._version > version,
             u.clip_grad_norm_([], 1.0),
             u.clip_grad_norm_([t.nn.Parameter(t.zeros(2))], 1.0),
             caught(lambda: u.clip_grad_norm_(bad, 1.0, error_if_nonfinite=True)),
-            u.clip_grad_norm_(bad, 1.0), [p.grad for p in bad[:2]],
+            u.clip_grad_norm_(bad, 1.0),
+            [p.grad for p in bad[:2]],
             u.get_total_norm([t.ones(3), t.ones(2, 2)]),
             u.get_total_norm([t.ones(3), t.ones(2, 2, dtype=t.float64)]),
-            u.clip_grads_with_norm_(single, 0.1, t.tensor(2.0)), single.grad,
-        ]  # fmt: skip
+            u.clip_grads_with_norm_(single, 0.1, t.tensor(2.0)),
+            single.grad,
+        ]
 
     agree(program)
 

@@ -104,7 +104,7 @@ def test_instance_norm(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("shape", "last"),
     [((4, 6), (6,)), ((2, 5, 4), (4,)), ((2, 5, 4), (5, 4)), ((5,), (5,)), ((0, 4), (4,)), ((700, 200), (200,))],
-)  # fmt: skip
+)
 def test_layer_and_rms_norm(shape: tuple[int, ...], last: tuple[int, ...]) -> None:
     w, b = parameters(last)
     x = draw(*shape)

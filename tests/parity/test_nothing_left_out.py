@@ -17,10 +17,15 @@ pytestmark = pytest.mark.parity
 
 # Names that torch has not, or that cannot be compared: exceptions of ours, switches of the process.
 OURS = {
-    "AcceleratorError", "OutOfMemoryError", "SerializationError", "launch", "held_as", "RNNBase",
+    "AcceleratorError",
+    "OutOfMemoryError",
+    "SerializationError",
+    "launch",
+    "held_as",
+    "RNNBase",
     "is_pinned",
     "companion",
-}  # fmt: skip
+}
 
 
 def public(room: Any, wanted: Any = callable) -> list[str]:
@@ -65,41 +70,19 @@ def test_bounds_by_their_other_name() -> None:
     same(lambda t, x: t.clamp_max(x, 0.1), draw(3, 4))
 
 
-KINDS = [
-    "bool",
-    "uint8",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float16",
-    "bfloat16",
-    "float32",
-    "float64",
-]
+KINDS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
 
 
 @pytest.mark.parametrize("a", KINDS)
 def test_types_promote_and_cast_as_in_torch(a: str) -> None:
     for b in KINDS:
         agree(lambda t, b=b: str(t.promote_types(getattr(t, a), getattr(t, b))))
-        agree(
-            lambda t, b=b: str(t.result_type(t.ones(2, dtype=getattr(t, a)), t.ones((), dtype=getattr(t, b))))
-        )
+        agree(lambda t, b=b: str(t.result_type(t.ones(2, dtype=getattr(t, a)), t.ones((), dtype=getattr(t, b)))))
 
 
 def test_limits_of_types() -> None:
     for kind in KINDS[6:]:
-        for field in (
-            "bits",
-            "eps",
-            "max",
-            "min",
-            "tiny",
-            "smallest_normal",
-            "resolution",
-            "dtype",
-        ):
+        for field in ("bits", "eps", "max", "min", "tiny", "smallest_normal", "resolution", "dtype"):
             agree(lambda t, k=kind, f=field: getattr(t.finfo(getattr(t, k)), f))
     for kind in KINDS[1:6]:
         for field in ("bits", "max", "min", "dtype"):
@@ -128,10 +111,7 @@ def test_activations_in_place(name: str) -> None:
 
 def test_a_stack_of_decoder_layers() -> None:
     x, memory = draw(4, 3, 6).astype(np.float32), draw(5, 3, 6, seed=1).astype(np.float32)
-    same_layer(
-        lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0), 2),
-        x, memory,
-    )  # fmt: skip
+    same_layer(lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0), 2), x, memory)
 
 
 def test_torch_is_the_oracle_that_was_asked_for() -> None:

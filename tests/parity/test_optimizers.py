@@ -39,9 +39,11 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"lr": 0.1, "centered": True, "alpha": 0.8, "maximize": True},
         {"lr": 0.1, "centered": True, "momentum": 0.5, "eps": 1e-3},
     ],
-    "Adagrad": [{}, {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "maximize": True,
-                     "initial_accumulator_value": 0.5}],
-}  # fmt: skip
+    "Adagrad": [
+        {},
+        {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "maximize": True, "initial_accumulator_value": 0.5},
+    ],
+}
 CASES = [(name, options) for name, all_ in OPTIONS.items() for options in all_]
 each_optimizer = pytest.mark.parametrize("name", list(OPTIONS))
 

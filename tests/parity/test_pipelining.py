@@ -17,10 +17,13 @@ def torchs(cls: Any, rank: int, pipe: Pipe) -> list[str]:
     """torch's order, without its idle steps, asked of an object that knows only the numbers."""
     rounds = max(1, pipe.microbatches // pipe.ranks)
     numbers = SimpleNamespace(
-        n_local_stages=pipe.local, pp_group_size=pipe.ranks, _n_microbatches=pipe.microbatches,
-        microbatches_per_round=pipe.microbatches // rounds, _stages=[None] * pipe.local,
+        n_local_stages=pipe.local,
+        pp_group_size=pipe.ranks,
+        _n_microbatches=pipe.microbatches,
+        microbatches_per_round=pipe.microbatches // rounds,
+        _stages=[None] * pipe.local,
         num_stages=pipe.stages,
-    )  # fmt: skip
+    )
     found = cls._calculate_single_rank_operations(numbers, rank)
     each = [action.sub_actions or [action] for action in found if action is not None]
     return [str(action) for several in each for action in several]

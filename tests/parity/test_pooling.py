@@ -20,10 +20,7 @@ SHAPES = [
     {"kernel_size": (9, 8)},
     {"kernel_size": (2,), "stride": (2,), "padding": (1,)},
 ]
-DILATED = [
-    {"kernel_size": 3, "dilation": 2, "padding": 1},
-    {"kernel_size": (2, 3), "stride": 1, "dilation": (3, 1)},
-]
+DILATED = [{"kernel_size": 3, "dilation": 2, "padding": 1}, {"kernel_size": (2, 3), "stride": 1, "dilation": (3, 1)}]
 
 
 def images(*shape: int, ties: bool = False, dtype: Any = np.float64) -> np.ndarray[Any, Any]:

@@ -15,13 +15,7 @@ from tests.strategies import arrays, shapes
 
 pytestmark = pytest.mark.parity
 
-DEFAULTS: dict[str, Any] = {
-    "precision": 4,
-    "threshold": 1000,
-    "edgeitems": 3,
-    "linewidth": 80,
-    "sci_mode": None,
-}
+DEFAULTS: dict[str, Any] = {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "sci_mode": None}
 DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "int64", "int32", "bool"]
 
 

@@ -89,10 +89,13 @@ def test_refusals(line: str) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(
     "line",
-    ["a(3, 40, dtype=D) @ a(40, 5, dtype=D)", "a(2, 3, 40, dtype=D) @ a(2, 40, 5, dtype=D)",
-     "a(40, dtype=D) @ a(40, dtype=D, seed=1)",
-     "F.linear(a(3, 40, dtype=D), a(5, 40, dtype=D), a(5, dtype=D))"],
-)  # fmt: skip
+    [
+        "a(3, 40, dtype=D) @ a(40, 5, dtype=D)",
+        "a(2, 3, 40, dtype=D) @ a(2, 40, 5, dtype=D)",
+        "a(40, dtype=D) @ a(40, dtype=D, seed=1)",
+        "F.linear(a(3, 40, dtype=D), a(5, 40, dtype=D), a(5, dtype=D))",
+    ],
+)
 def test_half_precision(line: str, dtype: str) -> None:
     check(line.replace("D", repr(dtype)), rtol=1e-2, atol=2e-2)
 

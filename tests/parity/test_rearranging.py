@@ -63,7 +63,16 @@ def test_joining_any_arrays(x: Any, dim: int, count: int) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "uint8", "bool", "int64"])
 def test_other_dtypes(dtype: str) -> None:
-    for expression in ("t.cat([x, x])", "t.stack([x, x])", "x.tril()", "x.flip(0)", "x.repeat(2, 2)", "x.roll(1)", "t.nn.functional.pad(x, (1, 1))", "x.repeat_interleave(2)"):  # fmt: skip
+    for expression in (
+        "t.cat([x, x])",
+        "t.stack([x, x])",
+        "x.tril()",
+        "x.flip(0)",
+        "x.repeat(2, 2)",
+        "x.roll(1)",
+        "t.nn.functional.pad(x, (1, 1))",
+        "x.repeat_interleave(2)",
+    ):
         same(
             lambda t, x, e=expression: eval(e, {"t": t, "x": x.to(getattr(t, dtype))}),
             np.arange(9.0).reshape(3, 3) / 2,

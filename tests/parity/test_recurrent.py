@@ -24,11 +24,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "two layers": {"num_layers": 2},
     "both directions": {"bidirectional": True},
-    "two layers, both directions, batch first": {
-        "num_layers": 2, "bidirectional": True, "batch_first": True,
-    },
+    "two layers, both directions, batch first": {"num_layers": 2, "bidirectional": True, "batch_first": True},
     "without bias": {"bias": False},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,10 +51,7 @@ def test_initial_states(kind: str, name: str) -> None:
     x = draw(3, 5, 4) if options.get("batch_first") else draw(5, 3, 4)
     states = [draw(places, 3, 6, seed=1), draw(places, 3, 6, seed=2)]
     if kind == "LSTM":
-        same_layer(
-            lambda nn: nn.LSTM(4, 6, **options), x, *states,
-            call=lambda m, x, h, c: flat(m, x, (h, c)),
-        )  # fmt: skip
+        same_layer(lambda nn: nn.LSTM(4, 6, **options), x, *states, call=lambda m, x, h, c: flat(m, x, (h, c)))
     else:
         same_layer(lambda nn: getattr(nn, kind)(4, 6, **options), x, states[0], call=flat)
 
@@ -72,10 +67,7 @@ def test_single_steps(bias: bool) -> None:
         for kind in ("RNNCell", "GRUCell"):
             same_layer(lambda nn, k=kind: getattr(nn, k)(4, 6, bias=bias), x, h)
             same_layer(lambda nn, k=kind: getattr(nn, k)(4, 6, bias=bias), x)
-        same_layer(
-            lambda nn: nn.LSTMCell(4, 6, bias=bias), x, h, h * 0.5,
-            call=lambda m, x, h, c: m(x, (h, c)),
-        )  # fmt: skip
+        same_layer(lambda nn: nn.LSTMCell(4, 6, bias=bias), x, h, h * 0.5, call=lambda m, x, h, c: m(x, (h, c)))
 
 
 def test_a_loop_of_cells_is_a_layer() -> None:
@@ -115,9 +107,7 @@ def test_dropout_between_layers_only() -> None:
 
 def test_what_is_refused() -> None:
     for options in ({"hidden_size": 0}, {"num_layers": 0}, {"dropout": 1.5}):
-        agree(
-            lambda t, o=options: kind_of_error(lambda: t.nn.LSTM(**{"input_size": 3, "hidden_size": 4, **o}))
-        )
+        agree(lambda t, o=options: kind_of_error(lambda: t.nn.LSTM(**{"input_size": 3, "hidden_size": 4, **o})))
     agree(lambda t: kind_of_error(lambda: t.nn.RNN(3, 4, nonlinearity="sin")))
     agree(lambda t: repr(t.nn.LSTM(3, 4, dropout=0.5)))  # warns: one layer only
     x = draw(5, 2, 3)

@@ -15,25 +15,8 @@ from tests.parity.test_elementwise import DTYPES, TOLERANCE, agree, draw
 pytestmark = pytest.mark.parity
 
 SHAPES = [(2, 3), (4,), (), (0,), (2, 0, 3), (3, 1, 2)]
-MANY = [
-    "sum",
-    "mean",
-    "amax",
-    "amin",
-    "all",
-    "any",
-    "count_nonzero",
-    "logsumexp",
-    "var",
-    "std",
-]
-ONE = [
-    "prod",
-    "max",
-    "min",
-    "argmax",
-    "argmin",
-]
+MANY = ["sum", "mean", "amax", "amin", "all", "any", "count_nonzero", "logsumexp", "var", "std"]
+ONE = ["prod", "max", "min", "argmax", "argmin"]
 
 
 def is_integer(dtype: str) -> bool:
@@ -76,39 +59,21 @@ def test_over_several(name: str) -> None:
     agree(lambda t, x: getattr(t, name)(x, 1.5), x)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "sum",
-        "mean",
-        "prod",
-    ],
-)
+@pytest.mark.parametrize("name", ["sum", "mean", "prod"])
 def test_another_type(name: str) -> None:
     for dtype in DTYPES:
         x = draw((2, 3), dtype, -3, 3)
         for into in ("float64", "float32", "int64"):
             coarse = max(dtype, into, key=lambda d: TOLERANCE.get(d, 0))
             grad = into != "int64"  # torch says so only in words of its own
-            agree(
-                lambda t, x: getattr(t, name)(x, dtype=getattr(t, into)),
-                x,
-                dtype=coarse,
-                grad=grad,
-            )
+            agree(lambda t, x: getattr(t, name)(x, dtype=getattr(t, into)), x, dtype=coarse, grad=grad)
 
 
 TIES = np.array([[3.0, 1, 3, 1], [1, 1, 1, 1], [1, 2, 2, 1]], "float32")
 NANS = np.array([[3.0, np.nan, 3, 1], [np.nan, 1, np.nan, 2], [1, 2, 2, np.inf]], "float32")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *MANY,
-        *ONE,
-    ],
-)
+@pytest.mark.parametrize("name", [*MANY, *ONE])
 def test_ties_nan_and_infinity(name: str) -> None:
     for x in (TIES, NANS):
         if x is NANS and name in ("prod", "mode"):
@@ -155,13 +120,7 @@ FORMS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "var",
-        "std",
-    ],
-)
+@pytest.mark.parametrize("name", ["var", "std"])
 def test_variances(name: str) -> None:
     for dtype in ("float64", "float32", "float16", "bfloat16"):
         x = draw((3, 4), dtype, -3, 3)

@@ -237,9 +237,14 @@ def outcomes(t: Any, d: Any) -> dict[str, str]:
     """Of each line: its value, or the type of its error."""
     own = d.get_rank()
     names = {
-        "d": d, "x": t.ones, "own": own, "peer": 1 - own, "g": d.new_group([0, 1]),
-        "none": d.GroupMember.NON_GROUP_MEMBER, "timedelta": timedelta,
-    }  # fmt: skip
+        "d": d,
+        "x": t.ones,
+        "own": own,
+        "peer": 1 - own,
+        "g": d.new_group([0, 1]),
+        "none": d.GroupMember.NON_GROUP_MEMBER,
+        "timedelta": timedelta,
+    }
     found = {}
     for line in [*lines(LINES), *DIFFERENT]:
         try:

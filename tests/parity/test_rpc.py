@@ -28,10 +28,12 @@ def begin(library: str) -> list[subprocess.Popen[str]]:
     return [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "tests.parity.rpc_program", library, str(rank), where],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for rank in range(3)
-    ]  # fmt: skip
+    ]
 
 
 def found(workers: list[subprocess.Popen[str]]) -> dict[str, Any]:
@@ -56,8 +58,6 @@ def played(library: str) -> dict[str, Any]:
 def test_every_line_comes_to_the_same() -> None:
     theirs, ours = oracle.asked(lambda: played("torch")), played("minitorch_dist")
     different = {
-        name: (theirs[name], ours[name])
-        for name in theirs
-        if BETTER.get(name, theirs[name]) != ours.get(name)
+        name: (theirs[name], ours[name]) for name in theirs if BETTER.get(name, theirs[name]) != ours.get(name)
     }
     assert different == {}

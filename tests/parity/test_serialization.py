@@ -92,13 +92,7 @@ def test_map_location_on_the_cpu() -> None:
     def make(t: Any) -> Any:
         return {"x": t.ones(2)}
 
-    for location in (
-        "cpu",
-        {"cuda:0": "cuda:1"},
-        {"cpu": "cpu"},
-        lambda s, where: s,
-        lambda s, where: None,
-    ):
+    for location in ("cpu", {"cuda:0": "cuda:1"}, {"cpu": "cpu"}, lambda s, where: s, lambda s, where: None):
         theirs, ours = both(make, map_location=location)
         assert str(theirs["x"].device) == str(ours["x"].device) == "cpu"
     errors = []

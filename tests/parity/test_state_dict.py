@@ -22,10 +22,14 @@ def test_state_dict_refers_to_the_tensors() -> None:
         kept = m.state_dict(keep_vars=True)
         m.free.data.add_(1)
         return [
-            type(state), state, state["free"].requires_grad, kept["free"] is m.free,
-            list(m.state_dict(prefix="top.")), dict(state._metadata),
+            type(state),
+            state,
+            state["free"].requires_grad,
+            kept["free"] is m.free,
+            list(m.state_dict(prefix="top.")),
+            dict(state._metadata),
             list(m.rest.state_dict(destination=OrderedDict(), prefix="x.")),
-        ]  # fmt: skip
+        ]
 
     agree(program)
 
@@ -59,8 +63,11 @@ def test_keys_and_shapes_that_do_not_fit() -> None:
             caught(lambda: m.load_state_dict({**missing, "x": t.zeros(1), "free": t.zeros(4)})),
             caught(lambda: m.load_state_dict({**state, "free": [1, 2, 3]}))[0],
             caught(lambda: m.load_state_dict(3)),
-            repr(loose), loose.missing_keys, loose.unexpected_keys, loose,
-        ]  # fmt: skip
+            repr(loose),
+            loose.missing_keys,
+            loose.unexpected_keys,
+            loose,
+        ]
 
     agree(program)
 
@@ -81,8 +88,16 @@ def test_state_dict_hooks() -> None:
         m = net(t)
         seen: list[Any] = []
 
-        def before(module: Any, state: Any, prefix: str, metadata: Any, strict: bool,
-                   missing: Any, unexpected: Any, errors: Any) -> None:  # fmt: skip
+        def before(
+            module: Any,
+            state: Any,
+            prefix: str,
+            metadata: Any,
+            strict: bool,
+            missing: Any,
+            unexpected: Any,
+            errors: Any,
+        ) -> None:
             seen.append(("before", type(module).__name__, prefix, strict, list(state)))
             state[prefix + "weight"] = t.full((2,), 9.0)
 

@@ -31,16 +31,14 @@ def curve(t: Any, model: Any, optimizer: Any, batches: Any, loss: Callable[..., 
 
 
 def both(
-    make: Callable[[Any], Any], optimizer: Callable[[Any, Any], Any], batches: Any,
-    loss: Callable[..., Any],
-) -> None:  # fmt: skip
+    make: Callable[[Any], Any], optimizer: Callable[[Any, Any], Any], batches: Any, loss: Callable[..., Any]
+) -> None:
     """Train the two from the weights torch draws, and compare curve and final weights."""
     torch.manual_seed(0)
     theirs, ours = make(torch), make(mtd)
     ours.load_state_dict({k: mtd.from_numpy(to_numpy(v).copy()) for k, v in theirs.state_dict().items()})
     curves = [
-        curve(t, model, optimizer(t, model.parameters()), batches, loss)
-        for t, model in ((torch, theirs), (mtd, ours))
+        curve(t, model, optimizer(t, model.parameters()), batches, loss) for t, model in ((torch, theirs), (mtd, ours))
     ]
     np.testing.assert_allclose(curves[1], curves[0], rtol=1e-4, atol=1e-4)
     assert curves[0][-1] < 0.75 * curves[0][0], "the run learned something"
@@ -90,21 +88,21 @@ def test_a_small_transformer() -> None:
 
     rng = np.random.default_rng(0)
     batches = [(x, x[:, 0].copy()) for x in rng.integers(0, 10, (STEPS, 32, 12))]
-    both(
-        make,
-        lambda t, p: t.optim.Adam(p, lr=2e-3),
-        batches,
-        lambda t, out, y: t.nn.functional.cross_entropy(out, y),
-    )
+    both(make, lambda t, p: t.optim.Adam(p, lr=2e-3), batches, lambda t, out, y: t.nn.functional.cross_entropy(out, y))
 
 
 def test_a_network_with_batch_norm() -> None:
     def make(t: Any) -> Any:
         nn = t.nn
         return nn.Sequential(
-            nn.Linear(2, 64, bias=False), nn.BatchNorm1d(64), nn.GELU(), nn.Linear(64, 64), nn.LayerNorm(64),
-            nn.SiLU(), nn.Linear(64, 3),
-        )  # fmt: skip
+            nn.Linear(2, 64, bias=False),
+            nn.BatchNorm1d(64),
+            nn.GELU(),
+            nn.Linear(64, 64),
+            nn.LayerNorm(64),
+            nn.SiLU(),
+            nn.Linear(64, 3),
+        )
 
     points, arms = spirals(600)
     x, y = points.array, arms.array
@@ -189,9 +187,15 @@ def test_super_resolution() -> None:
     def make(t: Any) -> Any:
         nn = t.nn
         return nn.Sequential(
-            nn.Conv2d(1, 16, 5, padding=2), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(),
-            nn.Conv2d(16, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 9, 3, padding=1), nn.PixelShuffle(3),
-        )  # fmt: skip
+            nn.Conv2d(1, 16, 5, padding=2),
+            nn.ReLU(),
+            nn.Conv2d(16, 16, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(16, 8, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(8, 9, 3, padding=1),
+            nn.PixelShuffle(3),
+        )
 
     rng = np.random.default_rng(0)
     batches = []
@@ -199,9 +203,4 @@ def test_super_resolution() -> None:
         y = rng.random((4, 1, 24, 24), dtype=np.float32)
         y = (y + np.roll(y, 1, 2) + np.roll(y, 1, 3)) / 3
         batches.append((y.reshape(4, 1, 8, 3, 8, 3).mean((3, 5)), y))
-    both(
-        make,
-        lambda t, p: t.optim.Adam(p, lr=5e-3),
-        batches,
-        lambda t, out, y: t.nn.functional.mse_loss(out, y),
-    )
+    both(make, lambda t, p: t.optim.Adam(p, lr=5e-3), batches, lambda t, out, y: t.nn.functional.mse_loss(out, y))

@@ -66,10 +66,7 @@ def attend(module: Any, q: Any, k: Any, v: Any, **options: Any) -> Any:
     return module(q, k, v, **options)
 
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "batch first": {"batch_first": True},
-}
+OPTIONS: dict[str, dict[str, Any]] = {"plain": {}, "batch first": {"batch_first": True}}
 ATTENTION: dict[str, Any] = {
     "none": None,
     "bools": WIDE,
@@ -92,18 +89,23 @@ KEYS: dict[str, Any] = {
 def test_both_masks_of_the_module(option: str, attention: str) -> None:
     options = OPTIONS[option]
     pair = twins(lambda nn: nn.MultiheadAttention(WIDTH, HEADS, **options))
-    q, k, v = (
-        draw(length, BATCH, WIDTH, seed=seed) for length, seed in ((STEPS, 10), (SOURCES, 11), (SOURCES, 12))
-    )
+    q, k, v = (draw(length, BATCH, WIDTH, seed=seed) for length, seed in ((STEPS, 10), (SOURCES, 11), (SOURCES, 12)))
     if options.get("batch_first"):
         q, k, v = (x.swapaxes(0, 1).copy() for x in (q, k, v))
     for keys in KEYS.values():
         for more in ({}, {"average_attn_weights": False}, {"need_weights": False}):
             for causal in (False, True):
                 alike(
-                    pair, attend, q=q, k=k, v=v, is_causal=causal, **more,
-                    attn_mask=ATTENTION[attention], key_padding_mask=keys,
-                )  # fmt: skip
+                    pair,
+                    attend,
+                    q=q,
+                    k=k,
+                    v=v,
+                    is_causal=causal,
+                    **more,
+                    attn_mask=ATTENTION[attention],
+                    key_padding_mask=keys,
+                )
 
 
 def test_a_hint_is_taken_at_its_word() -> None:
@@ -127,12 +129,21 @@ WRONG: dict[str, Any] = {
     "a wider key and value": (SHAPES[0], (SOURCES, BATCH, 7), (SOURCES, BATCH, 7)),
 }
 WRONG_MASKS: list[tuple[int, ...]] = [
-    (STEPS,), (STEPS, SOURCES + 1), (SOURCES, STEPS), (1, SOURCES), (BATCH, STEPS, SOURCES),
-    (BATCH * HEADS, STEPS, 1), (BATCH, HEADS, STEPS, SOURCES),
-]  # fmt: skip
+    (STEPS,),
+    (STEPS, SOURCES + 1),
+    (SOURCES, STEPS),
+    (1, SOURCES),
+    (BATCH, STEPS, SOURCES),
+    (BATCH * HEADS, STEPS, 1),
+    (BATCH, HEADS, STEPS, SOURCES),
+]
 WRONG_KEYS: list[tuple[int, ...]] = [
-    (SOURCES,), (BATCH, SOURCES + 1), (BATCH + 1, SOURCES), (1, SOURCES), (BATCH, SOURCES, 1),
-]  # fmt: skip
+    (SOURCES,),
+    (BATCH, SOURCES + 1),
+    (BATCH + 1, SOURCES),
+    (1, SOURCES),
+    (BATCH, SOURCES, 1),
+]
 
 
 # -------------------------------------------------------------------------------------- transformers
@@ -174,9 +185,7 @@ def test_masks_of_encoders_and_decoders(layer: str, mask: str) -> None:
     encoder = twins(lambda nn: nn.TransformerEncoderLayer(*size, **options))
     decoder = twins(lambda nn: nn.TransformerDecoderLayer(*size, **options))
     encoders = twins(
-        lambda nn: nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(*size, **options), 2, enable_nested_tensor=False
-        )
+        lambda nn: nn.TransformerEncoder(nn.TransformerEncoderLayer(*size, **options), 2, enable_nested_tensor=False)
     )
     decoders = twins(lambda nn: nn.TransformerDecoder(nn.TransformerDecoderLayer(*size, **options), 2))
     for keys in (None, SHORT, hidden(SHORT)):
@@ -198,12 +207,17 @@ def test_masks_of_the_transformer(layer: str) -> None:
     source = ~np.tri(SOURCES, dtype=bool)
     for masks in (
         {"src_mask": source, "tgt_mask": LATER},
-        {"tgt_mask": LATER, "src_key_padding_mask": PADDING, "memory_key_padding_mask": PADDING,
-         "tgt_key_padding_mask": SHORT},
+        {
+            "tgt_mask": LATER,
+            "src_key_padding_mask": PADDING,
+            "memory_key_padding_mask": PADDING,
+            "tgt_key_padding_mask": SHORT,
+        },
         {"tgt_mask": hidden(LATER), "tgt_is_causal": True, "memory_mask": WIDE},
         {"memory_mask": hidden(WIDE), "memory_is_causal": True},
-        {"src_is_causal": True}, {"tgt_is_causal": True},
-    ):  # fmt: skip
+        {"src_is_causal": True},
+        {"tgt_is_causal": True},
+    ):
         alike(pair, lambda module, **named: module(**named), **given, **masks)
 
 
@@ -211,9 +225,7 @@ def test_masks_of_the_transformer(layer: str) -> None:
 def test_numbers_of_eval_mode_without_gradients(masked: Any) -> None:
     """torch then takes a fast path, with the same numbers where no position is padded."""
     pair = twins(
-        lambda nn: nn.TransformerEncoder(
-            nn.TransformerEncoderLayer(WIDTH, HEADS, 8, 0.0, batch_first=True), 2
-        )
+        lambda nn: nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, HEADS, 8, 0.0, batch_first=True), 2)
     )
     found = []
     for t, module in zip((torch, mtd), pair, strict=True):

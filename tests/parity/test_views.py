@@ -15,7 +15,14 @@ from tests.strategies import arrays, shapes
 
 pytestmark = pytest.mark.parity
 
-SHAPES: dict[str, tuple[int, ...]] = {"3d": (2, 3, 4), "2d": (3, 4), "1d": (6,), "0d": (), "empty": (2, 0, 3), "ones": (1, 3, 1)}  # fmt: skip
+SHAPES: dict[str, tuple[int, ...]] = {
+    "3d": (2, 3, 4),
+    "2d": (3, 4),
+    "1d": (6,),
+    "0d": (),
+    "empty": (2, 0, 3),
+    "ones": (1, 3, 1),
+}
 
 EXPRESSIONS = """
 x.view(-1) ; x.view(4, -1) ; x.view((6, 4)) ; x.view(size=(12, 2)) ; x.view(5, 5) ; x.view(-1, 5) ; x.view(-1, -1) ; x.view(-2)
@@ -149,23 +156,14 @@ def test_axes_of_any_array(x: Any, a: int, b: int) -> None:
         lambda t, x: x.unbind(a),
         lambda t, x: x.chunk(2, a),
         lambda t, x: x.T,
-        lambda t, x: (
-            [s for n, s in zip(x.shape, x.clone().stride(), strict=True) if n > 1] if x.numel() else 0
-        ),
+        lambda t, x: [s for n, s in zip(x.shape, x.clone().stride(), strict=True) if n > 1] if x.numel() else 0,
         lambda t, x: (x * 2).contiguous(),
     ):
         same(expression, np.asarray(x))
 
 
 def test_broadcast_shapes() -> None:
-    for given_shapes in (
-        [(2, 1), (3,)],
-        [(2,), (3,)],
-        [()],
-        [(0,), (1,)],
-        [(5, 1), (1, 4), 4],
-        [],
-    ):
+    for given_shapes in ([(2, 1), (3,)], [(2,), (3,)], [()], [(0,), (1,)], [(5, 1), (1, 4), 4], []):
         same(lambda t, s=given_shapes: t.broadcast_shapes(*s))
 
 
@@ -200,19 +198,44 @@ def test_writes_are_seen_through_every_view() -> None:
 
 def test_size() -> None:
     for expression in (
-        "x.shape", "x.size()", "x.shape[1:]", "x.shape[0]", "x.shape + (1,)", "x.shape * 2", "x.shape.numel()",
-        "x.size(-1)", "x.size(5)", "x.size(dim=1)", "hash(x.shape) == hash((2, 3, 4))", "x.shape == (2, 3, 4)",
-        "repr(t.Size(()))", "t.Size([1, 'a'])", "t.Size((2, 3)).numel()", "t.Size()", "t.tensor(1.).size(0)",
-        "t.tensor(1.).shape", "[x.dim(), x.ndim, x.numel(), x.nelement(), len(x)]",
+        "x.shape",
+        "x.size()",
+        "x.shape[1:]",
+        "x.shape[0]",
+        "x.shape + (1,)",
+        "x.shape * 2",
+        "x.shape.numel()",
+        "x.size(-1)",
+        "x.size(5)",
+        "x.size(dim=1)",
+        "hash(x.shape) == hash((2, 3, 4))",
+        "x.shape == (2, 3, 4)",
+        "repr(t.Size(()))",
+        "t.Size([1, 'a'])",
+        "t.Size((2, 3)).numel()",
+        "t.Size()",
+        "t.tensor(1.).size(0)",
+        "t.tensor(1.).shape",
+        "[x.dim(), x.ndim, x.numel(), x.nelement(), len(x)]",
         "[x.element_size(), x.itemsize, x.nbytes, x.storage_offset(), x.is_contiguous()]",
-        "[x[1].storage_offset(), x.T[1:].storage_offset(), x.stride(0), x.stride(-1)]", "x.stride(7)",
-        "t.zeros(3, 0).stride()", "t.zeros(2, 0, 3).stride()", "t.zeros(1, 1).stride()", "len(t.tensor(1.))",
+        "[x[1].storage_offset(), x.T[1:].storage_offset(), x.stride(0), x.stride(-1)]",
+        "x.stride(7)",
+        "t.zeros(3, 0).stride()",
+        "t.zeros(2, 0, 3).stride()",
+        "t.zeros(1, 1).stride()",
+        "len(t.tensor(1.))",
         "[x.is_floating_point(), x.is_complex(), x.is_signed(), x.is_cpu, x.is_cuda, x.get_device()]",
-        "[t.is_floating_point(x), t.is_complex(x), t.numel(x), t.is_tensor(x), t.is_tensor(3)]", "(1, 2) + x.shape",
-        "x.untyped_storage().nbytes()", "x[0].untyped_storage().nbytes()", "x.data_ptr() == x.detach().data_ptr()",
-        "[x.is_sparse, x.is_meta, x.is_quantized, str(x.layout)]", "x.untyped_storage().data_ptr() == x.data_ptr()",
-        "[x.is_mps, x.is_xpu]", "x.untyped_storage().size()", "type(x.shape).__name__",
-    ):  # fmt: skip
+        "[t.is_floating_point(x), t.is_complex(x), t.numel(x), t.is_tensor(x), t.is_tensor(3)]",
+        "(1, 2) + x.shape",
+        "x.untyped_storage().nbytes()",
+        "x[0].untyped_storage().nbytes()",
+        "x.data_ptr() == x.detach().data_ptr()",
+        "[x.is_sparse, x.is_meta, x.is_quantized, str(x.layout)]",
+        "x.untyped_storage().data_ptr() == x.data_ptr()",
+        "[x.is_mps, x.is_xpu]",
+        "x.untyped_storage().size()",
+        "type(x.shape).__name__",
+    ):
         same(lambda t, x, e=expression: evaluate(e, t, x), np.ones((2, 3, 4), np.float32))
 
 
@@ -221,11 +244,7 @@ def test_a_storage_gives_its_bytes_up_and_takes_them_back() -> None:
         x = t.ones(4)
         y, storage = x[1:], x.untyped_storage()
         storage.resize_(0)
-        empty = (
-            x.untyped_storage().size(),
-            y.untyped_storage().nbytes(),
-            x.data.untyped_storage().size(),
-        )
+        empty = (x.untyped_storage().size(), y.untyped_storage().nbytes(), x.data.untyped_storage().size())
         storage.resize_(16)
         x.copy_(t.arange(4.0))
         return empty, storage.size(), y, x.shape

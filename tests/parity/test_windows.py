@@ -52,11 +52,12 @@ def convolution(d: Draw, dims: int) -> None:
     groups, inputs, outputs = d.channels()
     x, w = d.array(*d.lead, inputs, *d.size), d.array(outputs, inputs // groups, *d.kernel)
     agree(
-        lambda t, x, w, b: getattr(t.nn.functional, f"conv{dims}d")(
-            x, w, b, d.stride, d.padding, d.dilation, groups
-        ),
-        d, x, w, d.array(outputs),
-    )  # fmt: skip
+        lambda t, x, w, b: getattr(t.nn.functional, f"conv{dims}d")(x, w, b, d.stride, d.padding, d.dilation, groups),
+        d,
+        x,
+        w,
+        d.array(outputs),
+    )
 
 
 def transposed(d: Draw, dims: int) -> None:
@@ -73,8 +74,11 @@ def transposed(d: Draw, dims: int) -> None:
         lambda t, x, w, b: getattr(t.nn.functional, f"conv_transpose{dims}d")(
             x, w, b, d.stride, d.padding, extra, groups, d.dilation
         ),
-        d, x, w, d.array(outputs),
-    )  # fmt: skip
+        d,
+        x,
+        w,
+        d.array(outputs),
+    )
 
 
 def largest(d: Draw, dims: int) -> None:
@@ -102,8 +106,7 @@ def agree(expression: Callable[..., Any], d: Draw, *arrays: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "dims"),
-    [(convolution, 1), *((kind, 2) for kind in (convolution, transposed, largest, average, adaptive))],
+    ("kind", "dims"), [(convolution, 1), *((kind, 2) for kind in (convolution, transposed, largest, average, adaptive))]
 )
 def test_it_equals_torchs(kind: Callable[[Draw, int], None], dims: int) -> None:
     for seed in range(CASES):
@@ -124,5 +127,8 @@ def test_strides_over_even_and_odd_sizes(channels: int, kernel: int, dtype: str)
             for padding in (0, 1, 2):
                 same(
                     lambda t, x, w, s=stride, p=padding: t.nn.functional.conv2d(x, w, None, s, p),
-                    x, w, rtol=tolerance, atol=tolerance,
-                )  # fmt: skip
+                    x,
+                    w,
+                    rtol=tolerance,
+                    atol=tolerance,
+                )

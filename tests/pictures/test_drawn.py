@@ -42,9 +42,7 @@ def test_svg_shows_every_message_and_span(tmp_path: Path) -> None:
     ElementTree.fromstring(run.svg(by="group", ranks=2))
 
 
-def test_a_journal_that_speaks_of_millions_makes_few_lanes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_journal_that_speaks_of_millions_makes_few_lanes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two ranks did something, whatever number of ranks each says there were."""
     recorded(tmp_path, 2)
     file, most = tmp_path / "run.mtd", 1 << 24
@@ -91,10 +89,13 @@ def test_slopes_and_thickness_are_those_of_the_messages() -> None:
 def test_names_are_text(scene: Scene) -> None:
     evil = "</title><script>alert(1)</script>&\"'"
     hostile = replace(
-        scene, title=evil, lanes=[evil for _ in scene.lanes], note=evil,
+        scene,
+        title=evil,
+        lanes=[evil for _ in scene.lanes],
+        note=evil,
         spans=[s._replace(name=evil, group=evil, text=evil) for s in scene.spans],
         arrows=[a._replace(name=evil, group=evil, text=evil) for a in scene.arrows],
-    )  # fmt: skip
+    )
     for by in ("operation", "group"):
         drawn = svg.draw(hostile, by=by)
         ElementTree.fromstring(drawn)

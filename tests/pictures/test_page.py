@@ -22,9 +22,7 @@ from tests.journal.programs import everything, ring
 from tests.pictures.scenes import empty, ping
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="no chromium here (Debian: apt-get install chromium)"
-)
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here (Debian: apt-get install chromium)")
 
 
 def recorded(path: Path, fn: Any, size: int, *args: Any) -> journal.Journal:
@@ -123,7 +121,9 @@ def browse(text: str, steps: str, tmp_path: Path, size: str = "1000,700") -> dic
 @pytest.mark.slow
 def test_one_run_in_a_browser(tmp_path: Path) -> None:
     run = recorded(tmp_path / "run.mtd", everything, 4)
-    said = browse(page_of(run.scene(), run, None), """
+    said = browse(
+        page_of(run.scene(), run, None),
+        """
 note("arrows", count("[data-a]")); note("spans", count("[data-s]")); note("first", now());
 press("ArrowRight"); note("step 1", now()); note("faded", count("[data-a].later"));
 press("ArrowRight"); press("ArrowLeft"); note("and back", now());
@@ -142,7 +142,9 @@ document.querySelector("[data-a] path").dispatchEvent(new PointerEvent("pointerm
 note("tip", document.getElementById("tip").textContent);
 note("reachable", [...document.querySelectorAll("button, summary, svg")].every(e => e.tabIndex >= 0 && (e.textContent || e.ariaLabel)));
 press(" "); note("plays", document.getElementById("play").title); press(" ");
-""", tmp_path)  # fmt: skip
+""",
+        tmp_path,
+    )
     assert (said["arrows"], said["spans"]) == (len(run.messages), len(run.scene().spans))
     assert "in all" in said["first"] and said["step 1"] == said["and back"]
     assert re.match(r"1 of \d+ 0 ps: rank \d begins all_reduce #0 .* at programs.py:\d+$", said["step 1"])
@@ -154,10 +156,7 @@ press(" "); note("plays", document.getElementById("play").title); press(" ");
     inside = [m for m in run.messages if {m.send.rank, m.send.peer} <= {2, 3}]
     assert (said["two ranks"], said["between them"]) == (2, len(inside))
     assert said["one group"] == len([m for m in run.messages if m.send.group == "1"])
-    assert re.search(
-        r"rank \d sends \d+ bytes .* at programs.py:\d+ · [\d.]+ K?i?B, \d.* on its way",
-        said["tip"],
-    )
+    assert re.search(r"rank \d sends \d+ bytes .* at programs.py:\d+ · [\d.]+ K?i?B, \d.* on its way", said["tip"])
     assert said["plays"] == "pause (space)"
 
 
@@ -166,12 +165,17 @@ press(" "); note("plays", document.getElementById("play").title); press(" ");
 def test_two_runs_in_a_browser(tmp_path: Path) -> None:
     a = recorded(tmp_path / "a.mtd", ring, 3)
     b = recorded(tmp_path / "b.mtd", ring, 3, 3, 1)
-    said = browse(page_of(a.scene(), a, b), """
+    said = browse(
+        page_of(a.scene(), a, b),
+        """
 note("runs", count("section svg")); note("marks", count("line.part")); note("said", now());
 press("p"); note("there", now()); note("rings", count("circle.here"));
 const [one, two] = [...document.querySelectorAll("section")].map(s => s.getBoundingClientRect());
 note("side by side", one.top == two.top && one.right <= two.left);
-""", tmp_path, "1500,700")  # fmt: skip
+""",
+        tmp_path,
+        "1500,700",
+    )
     assert (said["runs"], said["marks"], said["rings"]) == (2, 2, 2)
     assert said["said"].startswith("they part at rank 2") and said["side by side"] is True
     assert "from rank 1 of group" in said["there"] and "with tag 5" in said["there"]
@@ -183,13 +187,20 @@ def test_what_is_empty_or_hostile_in_a_browser(tmp_path: Path) -> None:
     evil = "<img src=x onerror=\"document.title='caught'\">"
     for scene in (empty(), ping(lost=True)):
         hostile = replace(
-            scene, title=evil, lanes=[evil for _ in scene.lanes],
+            scene,
+            title=evil,
+            lanes=[evil for _ in scene.lanes],
             spans=[s._replace(name=evil, group=evil, text=evil) for s in scene.spans],
             arrows=[a._replace(name=evil, group=evil, text=evil) for a in scene.arrows],
             moments=[m._replace(text=evil) for m in scene.moments],
-        )  # fmt: skip
-        said = browse(page.draw(hostile), """
+        )
+        said = browse(
+            page.draw(hostile),
+            """
 press("ArrowRight"); press("End"); press("+"); press("c"); press("?"); press("p");
 note("images", count("img")); note("title", document.title);
-""", tmp_path, "400,300")  # fmt: skip
+""",
+            tmp_path,
+            "400,300",
+        )
         assert said == {"images": 0, "title": evil}

@@ -202,9 +202,12 @@ def test_keys_in_a_terminal(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "mtd", "show", str(tmp_path / "run.mtd"), "--step"],
-        stdin=theirs, stdout=theirs, stderr=theirs, cwd=Path(__file__).parents[2],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=Path(__file__).parents[2],
         env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
-    )  # fmt: skip
+    )
     shown, frames = b"", []
     try:
         for key in (b"n", b"\x1b[D", b"q"):

@@ -35,11 +35,20 @@ def test_only_some_lanes_and_groups() -> None:
 
 def test_amounts_in_words() -> None:
     assert [words.span(n) for n in (0, 999, 1500, 2 * 10**6, 10**12, 5 * 10**15)] == [
-        "0 ps", "999 ps", "1.5 ns", "2 µs", "1 s", "5000 s"
-    ]  # fmt: skip
+        "0 ps",
+        "999 ps",
+        "1.5 ns",
+        "2 µs",
+        "1 s",
+        "5000 s",
+    ]
     assert [words.amount(n) for n in (0, 1023, 1536, 1 << 20, 3 << 30)] == [
-        "0 B", "1023 B", "1.5 KiB", "1 MiB", "3 GiB"
-    ]  # fmt: skip
+        "0 B",
+        "1023 B",
+        "1.5 KiB",
+        "1 MiB",
+        "3 GiB",
+    ]
     for length in (1, 7, 99, 10**6 + 1, 3 * 10**13):
         found = words.ticks(0, length, 6)
         assert 1 <= len(found) <= 6 and found[0] == 0 and found[-1] <= length

@@ -138,12 +138,9 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
-    [(["--ranks", "9"], "there is no lane 9"), (["--group", "x"], "no group 'x' did anything")],
+    ("words", "says"), [(["--ranks", "9"], "there is no lane 9"), (["--group", "x"], "no group 'x' did anything")]
 )
-def test_what_cannot_be_shown(
-    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_shown(words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["show", str(tmp_path / "none")]) == 2
     assert "there is no journal" in capsys.readouterr().err
     sim.run(ring, 3, journal=tmp_path / "run.mtd")
@@ -155,7 +152,11 @@ def test_what_cannot_be_shown(
 
 def test_lanes_with_wide_names_stay_in_line() -> None:
     """A name may be wider than it has letters; where its line begins is a matter of columns."""
-    scene = Scene("", ["Ada", "张伟张伟"], [LaneSpan(0, 0, 9, OPERATION, "sum", "", ""), LaneSpan(1, 0, 9, OPERATION, "sum", "", "")])  # fmt: skip
+    scene = Scene(
+        "",
+        ["Ada", "张伟张伟"],
+        [LaneSpan(0, 0, 9, OPERATION, "sum", "", ""), LaneSpan(1, 0, 9, OPERATION, "sum", "", "")],
+    )
     picture = spacetime.draw(scene, 40, gap=0)
     first, second = picture.lines[2:4]
     assert cell_len(first) == cell_len(second) == 40

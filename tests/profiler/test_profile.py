@@ -12,11 +12,7 @@ import pytest
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.profiler import (
-    ProfilerActivity,
-    profile,
-    record_function,
-)
+from minitorch_dist.profiler import ProfilerActivity, profile, record_function
 from minitorch_dist.tensors.core import observers
 
 
@@ -46,9 +42,7 @@ def test_operations_blocks_gradients_and_steps() -> None:
     assert found["aten::add_"] == 1
     (step, *_) = (one for one in prof.key_averages() if one.key == "a step")
     inner = [e for e in prof.events() if e.depth == 1]
-    assert sum(e.cpu_time_total for e in inner) + step.self_cpu_time_total == pytest.approx(
-        step.cpu_time_total
-    )
+    assert sum(e.cpu_time_total for e in inner) + step.self_cpu_time_total == pytest.approx(step.cpu_time_total)
     (linear, *_) = (one for one in prof.events() if one.name == "aten::linear")
     assert linear.shapes == [[5, 4], [8, 4], [8]]
 

@@ -69,9 +69,14 @@ def command(*words: str, **environment: str) -> subprocess.Popen[str]:
     """A program in a process of its own, as from a terminal."""
     there = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
     return subprocess.Popen(
-        [sys.executable, *words], cwd=PROGRAMS, env=there, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, *words],
+        cwd=PROGRAMS,
+        env=there,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 def output(process: subprocess.Popen[str], timeout: float = 100) -> str:

@@ -35,12 +35,9 @@ def test_a_terminal_for_each_rank_with_the_seeds_flags() -> None:
         "--train_size=64 --test_size=32 --epochs=1"
     )
     terminals = [
-        command(
-            "rpc_parameter_server.py", f"--rank={rank}", *flags.split(),
-            MINITORCH_DIST_DEVICES="2x1GB",
-        )
+        command("rpc_parameter_server.py", f"--rank={rank}", *flags.split(), MINITORCH_DIST_DEVICES="2x1GB")
         for rank in range(3)
-    ]  # fmt: skip
+    ]
     server, *trainers = [output(terminal) for terminal in terminals]
     assert "convolutions on cuda:0, the rest on cuda:1" in server
     assert "RPC shutdown on parameter server." in server
@@ -56,15 +53,7 @@ def test_devices_hold_the_halves_of_a_model() -> None:
 
 
 def test_a_killed_worker_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
-    torchrun = [
-        "-m",
-        "minitorch_dist.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        "--max-restarts",
-        "2",
-    ]
+    torchrun = ["-m", "minitorch_dist.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "2"]
     flags = ["--die-at", "6", "--steps", "9", "--checkpoint", str(tmp_path / "checkpoint")]
     text = output(command(*torchrun, "ddp_elastic.py", *flags))
     found = re.findall(r"generation (\d) step (\d) loss (\S+)", text)

@@ -100,9 +100,7 @@ def test_synchronous_servers_are_one_optimizer(servers: int) -> None:
 def test_who_waits_for_a_straggler() -> None:
     """In virtual time: a step takes 10 ms, worker 0's 50 ms."""
     slow = "--world_size 6 --straggler 0.04"
-    sync, bounded, free = (
-        table(f"--mode {mode} {slow}") for mode in ("sync", "bounded --staleness 3", "async")
-    )
+    sync, bounded, free = (table(f"--mode {mode} {slow}") for mode in ("sync", "bounded --staleness 3", "async"))
     assert [w[3] for w in sync] == [0, 0, 0]  # nobody ever sees more steps of one than of another
     assert max(w[3] for w in bounded) == 3
     assert max(w[3] for w in free) > 6
@@ -162,9 +160,7 @@ def test_ranks_together_are_one_rank(size: int) -> None:
 
 
 def test_a_graph_in_shares_is_the_whole_graph() -> None:
-    alone, two, many = (
-        playing.simulated("gcn", f"--world_size {size} --steps 12").results[0] for size in (1, 2, 17)
-    )
+    alone, two, many = (playing.simulated("gcn", f"--world_size {size} --steps 12").results[0] for size in (1, 2, 17))
     np.testing.assert_allclose(two, alone, rtol=1e-4)
     np.testing.assert_allclose(many, alone, rtol=1e-4)
 
@@ -188,8 +184,7 @@ SHARES = {  # a program, and the ways to share its work between ranks
 def test_however_the_work_is_shared_the_course_is_one(line: str) -> None:
     name, flags = line.split(" ", 1)
     alone, *courses = (
-        playing.losses(name, playing.simulated(name, f"{flags} --world_size {share}").results)
-        for share in SHARES[line]
+        playing.losses(name, playing.simulated(name, f"{flags} --world_size {share}").results) for share in SHARES[line]
     )
     for course in courses:
         np.testing.assert_allclose(course, alone, rtol=1e-4)
@@ -244,15 +239,11 @@ def test_ranks_of_diloco_have_equal_weights_after_they_talked() -> None:
 def test_a_full_state_may_be_offloaded_on_the_cpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program: Any = importlib.import_module("fsdp_mnist")
     config = program.FullStateDictConfig
-    monkeypatch.setattr(
-        program, "FullStateDictConfig", lambda **_: config(offload_to_cpu=True, rank0_only=True)
-    )
+    monkeypatch.setattr(program, "FullStateDictConfig", lambda **_: config(offload_to_cpu=True, rank0_only=True))
     flags = f"--train_size 64 --test_size 32 --save_model {tmp_path / 'model'}"
     playing.simulated("fsdp_mnist", flags)
     saved = program.torch.load(tmp_path / "model")
-    assert {n: v.shape for n, v in saved.items()} == {
-        n: v.shape for n, v in program.Net().state_dict().items()
-    }
+    assert {n: v.shape for n, v in saved.items()} == {n: v.shape for n, v in program.Net().state_dict().items()}
 
 
 def test_a_trainer_that_keeps_its_turn_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

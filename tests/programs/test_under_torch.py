@@ -82,9 +82,7 @@ def _simulated(folder: Path, wanted: list[tuple[str, str]]) -> Any:
 
 
 @pytest.mark.timeout(900)
-def test_real_torch_on_simulated_ranks_gives_gloos_losses_to_the_last_digit(
-    folder: Path, theirs: Any
-) -> None:
+def test_real_torch_on_simulated_ranks_gives_gloos_losses_to_the_last_digit(folder: Path, theirs: Any) -> None:
     wanted = [(name, ON_TWO_RANKS.get(name, FLAGS[name])) for name in WITHOUT_RPC]
     found = _simulated(folder, wanted)
     expected = {name: theirs(name) for name in WITHOUT_RPC if name not in ON_TWO_RANKS}

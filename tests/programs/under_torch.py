@@ -44,8 +44,7 @@ def played(folder: Path, name: str, options: Any) -> list[int | None]:
     fork = multiprocessing.get_context("fork")
     left = fork.Event()
     ranks = [
-        fork.Process(target=rank_of, args=(folder, name, rank, options, left))
-        for rank in range(options.world_size)
+        fork.Process(target=rank_of, args=(folder, name, rank, options, left)) for rank in range(options.world_size)
     ]
     for process in ranks:
         process.start()

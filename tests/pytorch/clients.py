@@ -97,9 +97,15 @@ def lightning() -> list[Any]:
             return torch.optim.AdamW(self.parameters(), lr=1e-2)
 
     trainer = pl.Trainer(
-        accelerator="cpu", devices=_local_ranks(), strategy="ddp", max_epochs=2, enable_progress_bar=False,
-        enable_model_summary=False, logger=False, enable_checkpointing=False,
-    )  # fmt: skip
+        accelerator="cpu",
+        devices=_local_ranks(),
+        strategy="ddp",
+        max_epochs=2,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        logger=False,
+        enable_checkpointing=False,
+    )
     net = Net()
     trainer.fit(net, DataLoader(_data(), batch_size=4), DataLoader(_data(), batch_size=4))
     assert trainer.is_global_zero == (dist.get_rank() == 0)
@@ -111,19 +117,23 @@ def trainer() -> list[Any]:
     from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments, set_seed
 
     set_seed(0)
-    config = GPT2Config(
-        n_layer=1, n_head=2, n_embd=16, vocab_size=32, n_positions=16, bos_token_id=0, eos_token_id=1
-    )
+    config = GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=32, n_positions=16, bos_token_id=0, eos_token_id=1)
     words = torch.randint(0, 32, (48, 8), generator=torch.Generator().manual_seed(1))
     data: Any = [{"input_ids": row, "labels": row} for row in words]
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            output_dir=folder, use_cpu=True, per_device_train_batch_size=2, per_device_eval_batch_size=2, max_steps=4,
-            logging_steps=1, report_to=[], save_strategy="no", disable_tqdm=True, learning_rate=1e-2,
-        )  # fmt: skip
-        each = Trainer(
-            model=GPT2LMHeadModel(config), args=arguments, train_dataset=data, eval_dataset=data[:8]
+            output_dir=folder,
+            use_cpu=True,
+            per_device_train_batch_size=2,
+            per_device_eval_batch_size=2,
+            max_steps=4,
+            logging_steps=1,
+            report_to=[],
+            save_strategy="no",
+            disable_tqdm=True,
+            learning_rate=1e-2,
         )
+        each = Trainer(model=GPT2LMHeadModel(config), args=arguments, train_dataset=data, eval_dataset=data[:8])
         each.train()
         losses = [entry["loss"] for entry in each.state.log_history if "loss" in entry]
         return [*losses, each.evaluate()["eval_loss"]]

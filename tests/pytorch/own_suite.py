@@ -46,14 +46,7 @@ def put_ours_in_gloos_place() -> None:
     helper = c10d._new_process_group_helper
 
     def noting(
-        size: int,
-        rank: int,
-        ranks: Any,
-        backend: Any,
-        store: Any,
-        group_name: Any,
-        *args: Any,
-        **kw: Any,
+        size: int, rank: int, ranks: Any, backend: Any, store: Any, group_name: Any, *args: Any, **kw: Any
     ) -> Any:
         making.append((ranks, group_name))
         try:
@@ -85,9 +78,7 @@ def suite(names: list[str]) -> unittest.TestSuite:
     class TestDistBackendWithSpawn(own.TestDistBackend, own.DistributedTest._DistTestBase):
         def setUp(self) -> None:
             super().setUp()
-            self._start_processes(
-                get_context("fork").Process
-            )  # a fresh interpreter takes seconds to import torch
+            self._start_processes(get_context("fork").Process)  # a fresh interpreter takes seconds to import torch
 
     # Torch's profiler shows ours as mtd:all_reduce, within the call; these tests want gloo:all_reduce, from thread to thread.
     own.PROFILING_SUPPORTED_BACKENDS.clear()
@@ -138,15 +129,11 @@ class Results(unittest.TestResult):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("backend", choices=["gloo", "mtd"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--to", type=Path, help="where to write the results, as JSON")
-    parser.add_argument(
-        "--log", type=Path, default=Path(os.devnull), help="where the ranks write, and tracebacks"
-    )
+    parser.add_argument("--log", type=Path, default=Path(os.devnull), help="where the ranks write, and tracebacks")
     asked = parser.parse_args()
     sys.argv[1:] = []
     if asked.backend == "mtd":

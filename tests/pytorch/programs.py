@@ -10,8 +10,15 @@ import torch.distributed as dist
 from torch import nn
 
 DTYPES = [
-    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.int8,
-]  # fmt: skip
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.uint8,
+    torch.int8,
+]
 # Torch's names of before 2.13 stand behind.
 all_gather_single = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)
 reduce_scatter_single = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
@@ -63,11 +70,7 @@ def collectives() -> list[Any]:
     dist.gather(own(4, torch.float32).reshape(2, 2), gathered, 0)
     note(*(gathered or []))
     mine = torch.zeros(2)
-    dist.scatter(
-        mine,
-        [torch.full((2,), float(r)) for r in range(size)] if rank == size - 1 else None,
-        size - 1,
-    )
+    dist.scatter(mine, [torch.full((2,), float(r)) for r in range(size)] if rank == size - 1 else None, size - 1)
     note(mine)
     mine = torch.zeros(3)
     dist.reduce_scatter(mine, [own(3, torch.float32, r) for r in range(size)])
@@ -107,10 +110,7 @@ def messages() -> list[Any]:
     out: list[Any] = []
     after, before = (rank + 1) % size, (rank - 1) % size
     taken = torch.zeros(3)
-    batch = [
-        dist.P2POp(dist.isend, own(3, torch.float32), after),
-        dist.P2POp(dist.irecv, taken, before),
-    ]
+    batch = [dist.P2POp(dist.isend, own(3, torch.float32), after), dist.P2POp(dist.irecv, taken, before)]
     for work in dist.batch_isend_irecv(batch):
         work.wait()
     out.append(taken.tolist())

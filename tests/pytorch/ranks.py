@@ -17,11 +17,7 @@ from tests.ports import free_port
 
 
 def on_ranks(
-    function: Callable[..., Any],
-    world_size: int,
-    *args: Any,
-    backend: str = "mtd",
-    wire: str = "tcp",
+    function: Callable[..., Any], world_size: int, *args: Any, backend: str = "mtd", wire: str = "tcp"
 ) -> list[Any]:
     """The results by rank. An error in a rank comes out of here; the others are ended."""
     context = get_context("fork")
@@ -66,11 +62,15 @@ def _answer(pipe: Any, rank: int) -> tuple[Any, BaseException | None]:
 
 def _live(
     rank: int, world_size: int, port: int, backend: str, wire: str, function: Callable[..., Any], args: Any, pipe: Any
-) -> None:  # fmt: skip
+) -> None:
     os.environ.update(
-        RANK=f"{rank}", LOCAL_RANK=f"{rank}", WORLD_SIZE=f"{world_size}", MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=f"{port}", MTD_TRANSPORT=wire,
-    )  # fmt: skip
+        RANK=f"{rank}",
+        LOCAL_RANK=f"{rank}",
+        WORLD_SIZE=f"{world_size}",
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=f"{port}",
+        MTD_TRANSPORT=wire,
+    )
     try:
         dist.init_process_group(backend)
         # Kept until the end: a Reducer that lets go of the last reference to a group of gloo's waits, with the GIL, for

@@ -13,9 +13,13 @@ from tests.pytorch import around_ddp
 from tests.pytorch.ranks import RankFailed, on_ranks
 
 PROGRAMS = [
-    around_ddp.power_sgd, around_ddp.static_graph, around_ddp.uneven_inputs, around_ddp.compiled, around_ddp.written_beside,
+    around_ddp.power_sgd,
+    around_ddp.static_graph,
+    around_ddp.uneven_inputs,
+    around_ddp.compiled,
+    around_ddp.written_beside,
     around_ddp.watched_barrier,
-]  # fmt: skip
+]
 
 
 def _with_group(program: Any) -> Any:
@@ -35,9 +39,7 @@ def test_two_ranks_have_gloos_losses_over_tcp_and_in_the_simulator(program: Any)
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("size", [1, 3])
-@pytest.mark.parametrize(
-    "program", [*PROGRAMS, around_ddp.power_sgd_in_buckets], ids=lambda program: program.__name__
-)
+@pytest.mark.parametrize("program", [*PROGRAMS, around_ddp.power_sgd_in_buckets], ids=lambda program: program.__name__)
 def test_simulated_ranks_have_the_losses_of_tcp(program: Any, size: int) -> None:
     assert sim.run(partial(_with_group, program), size).results == on_ranks(program, size)
 

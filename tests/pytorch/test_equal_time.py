@@ -68,9 +68,7 @@ def _step(program: Any, device: Any) -> tuple[int, int, int]:
 @pytest.mark.parametrize("launch", [0, "4us"])
 def test_a_step_takes_the_same_time(launch: Any) -> None:
     device = sim.gpu("h100", launch=launch)
-    (time, flops, peak), (own_time, own_flops, own_peak) = (
-        _step(program, device) for program in (_in_torch, _in_ours)
-    )
+    (time, flops, peak), (own_time, own_flops, own_peak) = (_step(program, device) for program in (_in_torch, _in_ours))
     assert flops == own_flops > 0
     assert peak == pytest.approx(own_peak, rel=0.02)
     if not launch:  # torch launches more kernels for the same work, and ours one for each node

@@ -106,7 +106,5 @@ def test_an_optimizer_takes_lists_of_parameters(shapes: bool) -> None:
     found = _names(_many_parameters, shapes)
     assert found["_foreach_addcdiv_"] == 2 and "addcdiv_" not in found
     if not shapes:
-        for one, other in zip(
-            _many_parameters(), sim.run(_many_parameters, 1, device=DEVICE).results[0], strict=True
-        ):
+        for one, other in zip(_many_parameters(), sim.run(_many_parameters, 1, device=DEVICE).results[0], strict=True):
             torch.testing.assert_close(one, other)

@@ -18,9 +18,12 @@ from tests.pytorch import programs
 
 def _asks() -> list[Any]:
     return [
-        torch.cuda.is_available(), torch.cuda.device_count(), torch.accelerator.is_available(),
-        torch.accelerator.device_count(), f"{torch.accelerator.current_accelerator()}",
-    ]  # fmt: skip
+        torch.cuda.is_available(),
+        torch.cuda.device_count(),
+        torch.accelerator.is_available(),
+        torch.accelerator.device_count(),
+        f"{torch.accelerator.current_accelerator()}",
+    ]
 
 
 def test_a_run_with_a_device_has_a_gpu_for_each_rank() -> None:

@@ -46,11 +46,8 @@ SAID = {
     "one_rank_leaves": ("rank 1 is lost (it has left", "rank 1 is lost"),
     "other_roots": (MISMATCH, MISMATCH),
     "rank_0_prints_a_weight": (MISMATCH, MISMATCH),
-}  # fmt: skip
-WITHOUT_A_LINE = (
-    "one_rank_raises",
-    "one_rank_leaves",
-)  # a traceback tells the one, and the other calls nothing
+}
+WITHOUT_A_LINE = ("one_rank_raises", "one_rank_leaves")  # a traceback tells the one, and the other calls nothing
 
 
 def line_of_the_bug(name: str) -> str:
@@ -88,17 +85,7 @@ def test_over_tcp_after_seconds(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["other_graph", "two_groups"])
 def test_under_torchrun(name: str) -> None:
-    words = [
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "4",
-        "-m",
-        hangs.__name__,
-        name,
-        "mtd",
-    ]
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", "-m", hangs.__name__, name, "mtd"]
     ended = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=240, cwd=ROOT)
     assert ended.returncode
     check(name, SAID[name][1], ended.stderr)
@@ -110,9 +97,7 @@ def test_a_hang_of_the_zoo_is_explained_in_real_pytorch_as_in_ours(name: str) ->
     with pytest.raises(kind) as caught:
         sim.run(zoo.real(name)[1], exhibit.RANKS)
     said = "\n".join([str(caught.value), *caught.value.__notes__])
-    assert words.replace(" of group 'mesh_shard'", "") in said.replace(
-        " of group '1, made at torchrec_4149.py:20'", ""
-    )
+    assert words.replace(" of group 'mesh_shard'", "") in said.replace(" of group '1, made at torchrec_4149.py:20'", "")
 
 
 def _one_send_too_many() -> None:

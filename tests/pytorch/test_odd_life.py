@@ -64,9 +64,7 @@ def _ended() -> bool:
 def test_a_forked_child_is_told_that_it_cannot_use_its_parents_group() -> None:
     for rank, (summed, barred, ended, total) in enumerate(on_ranks(_forks, 2)):
         for said in (summed, barred):
-            assert said.startswith(
-                f"RuntimeError: this process was forked from rank {rank} after init_process_group"
-            )
+            assert said.startswith(f"RuntimeError: this process was forked from rank {rank} after init_process_group")
             assert "Let the rank itself communicate" in said
         assert ended == f"[{rank}, False]" and total == 2.0
 
@@ -83,12 +81,7 @@ def load(method: str, workers: int) -> list[float]:
     torch.manual_seed(dist.get_rank())
     context = method if workers else None
     loader = DataLoader(
-        Rows(),
-        3,
-        shuffle=True,
-        num_workers=workers,
-        persistent_workers=workers > 0,
-        multiprocessing_context=context,
+        Rows(), 3, shuffle=True, num_workers=workers, persistent_workers=workers > 0, multiprocessing_context=context
     )
     return [float(_sum(float(batch.sum()))) for _ in range(2) for batch in loader]
 
@@ -146,8 +139,7 @@ def _cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wire", "program"),
-    [("tcp", _killed), ("file", _killed), ("tcp", _raises), ("file", _raises), ("tcp", _cut)],
+    ("wire", "program"), [("tcp", _killed), ("file", _killed), ("tcp", _raises), ("file", _raises), ("tcp", _cut)]
 )
 def test_who_is_gone_is_named_by_those_who_wait(wire: str, program: Any) -> None:
     with pytest.raises(RankFailed, match=r"rank [01] (is lost|has failed|failed|has left)") as failed:

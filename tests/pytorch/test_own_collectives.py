@@ -76,9 +76,7 @@ def test_a_lessons_functions_carry_fully_shard(size: int) -> None:
 def test_a_schedule_of_ones_own_is_proved_and_carries_ddp(tmp_path: Path) -> None:
     file = tmp_path / "left.py"
     file.write_text(TEMPLATE.format(name=file.name))
-    torch.testing.assert_close(
-        _ddp(MTD_ALL_REDUCE=f"{file}:all_reduce")[0], programs.train_alone(), rtol=1e-5, atol=0
-    )
+    torch.testing.assert_close(_ddp(MTD_ALL_REDUCE=f"{file}:all_reduce")[0], programs.train_alone(), rtol=1e-5, atol=0)
     file.write_text(TEMPLATE.format(name=file.name).replace("reduce=True", "reduce=False"))
     with pytest.raises(RankFailed, match="ScheduleError"):
         _ddp(MTD_ALL_REDUCE=f"{file}:all_reduce")
@@ -198,11 +196,19 @@ def test_our_functions_give_gloos_losses(number: float) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "words"),
     [
-        ("parts[coming].copy_(COMBINE[op](parts[coming], received))", "parts[coming].copy_(received)", "The losses part at step"),
+        (
+            "parts[coming].copy_(COMBINE[op](parts[coming], received))",
+            "parts[coming].copy_(received)",
+            "The losses part at step",
+        ),
         ("work = dist.isend(parts[going], right)", "work = dist.isend(parts[99], right)", "IndexError, at ring.py:"),
-        ("received = torch.empty_like(parts[coming])\n", "received = torch.empty_like(parts[coming])\n        dist.recv(received, left)\n", "In a circle"),
+        (
+            "received = torch.empty_like(parts[coming])\n",
+            "received = torch.empty_like(parts[coming])\n        dist.recv(received, left)\n",
+            "In a circle",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_ring_is_told(
     right: str, wrong: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,8 +85,10 @@ def test_a_script_is_known_to_be_pytorchs_by_what_it_imports(tmp_path: Path, lin
     (tmp_path / "package").mkdir()
     files = {
         "script.py": "import helper, package\nfrom package import inner",
-        "helper.py": "", "package/__init__.py": "", "package/inner.py": "",
-    }  # fmt: skip
+        "helper.py": "",
+        "package/__init__.py": "",
+        "package/inner.py": "",
+    }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     path = tmp_path / "script.py"

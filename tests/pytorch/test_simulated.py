@@ -63,11 +63,7 @@ def test_many_ranks_give_the_losses_of_one(train: Any, size: int) -> None:
 
 def _tensor_parallel() -> float:
     from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor.parallel import (
-        ColwiseParallel,
-        RowwiseParallel,
-        parallelize_module,
-    )
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
     dist.init_process_group("nccl")
     net = programs.model()
@@ -168,12 +164,7 @@ def test_generators_and_the_environment_are_each_ranks_own(size: int) -> None:
     assert torch.equal(before, torch.get_rng_state())
     assert "OF_THIS_RANK" not in os.environ and "RANK" not in os.environ
     assert dist.distributed_c10d._world is world and not dist.is_initialized()
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", "import os; assert 'OF_THIS_RANK' not in os.environ"]
-        ).returncode
-        == 0
-    )
+    assert subprocess.run([sys.executable, "-c", "import os; assert 'OF_THIS_RANK' not in os.environ"]).returncode == 0
 
 
 def _again() -> float:
@@ -223,12 +214,7 @@ def _several_gpus() -> list[Any]:
     whole = torch.zeros(2, device="cuda") + torch.ones(2).to(f"cuda:{rank}") + torch.ones(2).cuda()
     wrapped(programs.data(rank, dist.get_world_size(), 0).to(rank, non_blocking=True)).sum().backward()
     torch.cuda.synchronize()
-    return [
-        torch.cuda.current_device(),
-        whole.tolist(),
-        whole.device.type,
-        torch.cuda.is_available(),
-    ]
+    return [torch.cuda.current_device(), whole.tolist(), whole.device.type, torch.cuda.is_available()]
 
 
 def test_cuda_is_a_label_for_a_script_that_sets_its_device() -> None:

@@ -46,10 +46,7 @@ class Stream(IterableDataset[Any]):
         info = get_worker_info()
         assert info is not None and os.environ["RANK"] == str(dist.get_rank())
         time.sleep(0.001)  # in real time
-        me, all_of_them = (
-            dist.get_rank() * info.num_workers + info.id,
-            dist.get_world_size() * info.num_workers,
-        )
+        me, all_of_them = (dist.get_rank() * info.num_workers + info.id, dist.get_world_size() * info.num_workers)
         return iter(range(me, 40, all_of_them))
 
 
@@ -105,9 +102,7 @@ def test_ranks_that_a_program_would_spawn_are_those_of_the_run(start: str) -> No
         return found
 
     assert sim.run(program, 3, (3,)).results == [[(rank, 3.0)] for rank in range(3)]
-    with pytest.raises(
-        ValueError, match=r"is to start 2 ranks, and this run has 3 already.* mtd run --ranks 2"
-    ):
+    with pytest.raises(ValueError, match=r"is to start 2 ranks, and this run has 3 already.* mtd run --ranks 2"):
         sim.run(program, 3, (2,))
 
 
@@ -199,13 +194,7 @@ def _asks_the_store(store: Any) -> list[Any]:
     store.set("b", b"2")
     store.wait(["a", "b"])
     store.wait(["a"], timedelta(seconds=5))
-    found = [
-        store.get("a"),
-        store.add("n", 3),
-        store.add("n", 4),
-        store.check(["a", "never"]),
-        store.check(["b"]),
-    ]
+    found = [store.get("a"), store.add("n", 3), store.add("n", 4), store.check(["a", "never"]), store.check(["b"])]
     found += [store.compare_set("c", "", "new"), store.compare_set("c", "new", "newer"), store.get("c")]
     store.multi_set(["x", "y"], ["7", "8"])
     found += [store.multi_get(["x", "y"]), store.delete_key("x"), store.check(["x"]), store.num_keys() > 3]
@@ -230,9 +219,7 @@ def _waits_for_nobody() -> None:
 
 
 def test_a_wait_for_a_key_that_nobody_sets_is_named() -> None:
-    with pytest.raises(
-        Deadlock, match=r"waits for the key '[^']*never' of a store, at test_simulated_life.py"
-    ):
+    with pytest.raises(Deadlock, match=r"waits for the key '[^']*never' of a store, at test_simulated_life.py"):
         sim.run(_waits_for_nobody, 2)
 
 

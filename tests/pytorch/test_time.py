@@ -76,9 +76,7 @@ def test_without_numbers_the_time_and_the_bytes_are_the_same(size: int) -> None:
     bare = sim.run(_fsdp, size, net=NET, device="h100", shapes=True)
     assert bare.time == full.time > 0
     assert [rank.bytes_sent for rank in bare.ranks] == [rank.bytes_sent for rank in full.ranks]
-    assert all(result != result for result in bare.results) and all(
-        result == result for result in full.results
-    )
+    assert all(result != result for result in bare.results) and all(result == result for result in full.results)
 
 
 def _buckets(steps: int, **options: Any) -> None:
@@ -113,9 +111,7 @@ def test_ddp_without_numbers_takes_the_steps_that_it_takes_with_them(options: di
 def _convolutions(has_channels_last: bool) -> None:
     dist.init_process_group("nccl")
     layout = torch.channels_last if has_channels_last else torch.contiguous_format
-    net = nn.Sequential(
-        nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(200, 4)
-    )
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3), nn.Flatten(), nn.Linear(200, 4))
     module = nn.parallel.DistributedDataParallel(net.to(memory_format=layout))
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
     for _ in range(3):
@@ -175,9 +171,7 @@ def _prefetching() -> None:
 
 
 def test_a_device_without_numbers_gathers_ahead_as_a_gpu_does() -> None:
-    (rank, *_) = sim.run(
-        _prefetching, 4, net="sim://?latency=1us&rate=100GB/s", device=DEVICE, shapes=True
-    ).ranks
+    (rank, *_) = sim.run(_prefetching, 4, net="sim://?latency=1us&rate=100GB/s", device=DEVICE, shapes=True).ranks
     used = rank.device
     assert used is not None and used.communication + used.waiting < used.hidden / 3
     products = 3 * 4 - 1  # forwards, and backwards but for the gradient of the input

@@ -48,9 +48,12 @@ def test_ddp_under_mpirun(size: int, tmp_path: Path) -> None:
     open_mpi = ["--oversubscribe", *["--allow-run-as-root"] * (os.geteuid() == 0)]
     done = subprocess.run(
         [MPIRUN, *open_mpi, "-n", f"{size}", sys.executable, str(script), str(tmp_path / "meet")],
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env=os.environ | {"MTD_TRANSPORT": "mpi://", "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     total = [float(n * sum(range(1, size + 1))) for n in range(5)]
     gradient = [[float(size - 1)] * 3]  # twice the mean of the ranks
     wanted = [f"rank {rank} over mpi: {total} {gradient}" for rank in range(size)]

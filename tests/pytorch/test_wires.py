@@ -19,9 +19,7 @@ WIRES = ["tcp", "file"]
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_collectives_give_what_gloo_gives(size: int, wire: str) -> None:
-    assert on_ranks(programs.collectives, size, wire=wire) == on_ranks(
-        programs.collectives, size, backend="gloo"
-    )
+    assert on_ranks(programs.collectives, size, wire=wire) == on_ranks(programs.collectives, size, backend="gloo")
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -47,9 +45,7 @@ def test_a_tensor_that_was_sent_can_still_be_resized_as_plain_fsdp_does() -> Non
         torch.testing.assert_close(losses, programs.train_alone(), rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.bool]
-)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.bool])
 def test_a_tensor_whose_array_was_taken_can_be_resized(dtype: torch.dtype) -> None:
     tensor = torch.zeros(4, dtype=dtype)
     arrays.array_of(tensor)
@@ -207,16 +203,7 @@ def test_a_group_of_ours_beside_gloos_is_a_world_of_its_ranks() -> None:
 def test_odd_tensors_become_arrays_of_the_same_memory() -> None:
     """A plain tensor goes the short way, and every other the long one, to the same array."""
     plain = torch.arange(6.0).reshape(2, 3)
-    odd = [
-        plain,
-        plain.T,
-        plain[:, 1],
-        plain[:0],
-        torch.nn.Parameter(plain),
-        plain.half(),
-        plain > 2,
-        plain[0, 0],
-    ]
+    odd = [plain, plain.T, plain[:, 1], plain[:0], torch.nn.Parameter(plain), plain.half(), plain > 2, plain[0, 0]]
     for tensor in odd:
         array = arrays.array_of(tensor)
         simple = arrays._array_of(tensor)

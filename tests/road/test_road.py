@@ -71,8 +71,7 @@ def test_the_first_call_goes_the_whole_road_of_the_second(name: str) -> None:
     always: set[tuple[str, str]] | None = None  # by each second call
     for _ in range(WORLDS):
         first, second = (
-            {(path, function) for path, function, _, _ in road.functions}
-            for road in TRIPS[name].roads().values()
+            {(path, function) for path, function, _, _ in road.functions} for road in TRIPS[name].roads().values()
         )
         ever |= first
         always = second if always is None else always & second
@@ -130,9 +129,7 @@ def test_every_file_of_the_page_is_there() -> None:
     assert [link for link in links if not (HOUSE / link).is_file()] == []
 
 
-def test_the_command_prints_files_and_refuses_a_wrong_name(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_prints_files_and_refuses_a_wrong_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["road", "backward", "--functions"]) == 0
     printed = capsys.readouterr().out
     assert "tensors/core/engine.py" in printed and "goal: 5 files" in printed

@@ -144,17 +144,25 @@ names = st.one_of(
     st.sampled_from(MODULES),
 )
 plain = st.one_of(
-    st.none(), st.integers(-2, 3), st.text(max_size=3), st.sampled_from(METHODS),
-    st.sampled_from(["id", "touch /tmp/x", "{0.__class__.__mro__}"]), st.just([]), st.just({"shell": True}),
+    st.none(),
+    st.integers(-2, 3),
+    st.text(max_size=3),
+    st.sampled_from(METHODS),
+    st.sampled_from(["id", "touch /tmp/x", "{0.__class__.__mro__}"]),
+    st.just([]),
+    st.just({"shell": True}),
     st.builds(lambda seed: ("built", seed), st.integers(0, 2**32)),
     st.builds(lambda name: ("named", name), names),
     st.builds(lambda number: ("handle", number), st.integers(0, 9)),
-)  # fmt: skip
+)
 step = st.tuples(
     st.sampled_from(["call", "method", "keep call", "keep method", "keep method", "type", "fetch", "raw"]),
-    st.integers(0, 9), names, st.sampled_from(METHODS), st.lists(plain, max_size=3),
+    st.integers(0, 9),
+    names,
+    st.sampled_from(METHODS),
+    st.lists(plain, max_size=3),
     st.dictionaries(st.sampled_from(["thing", "fn", "hook", "things"]), plain, max_size=1),
-)  # fmt: skip
+)
 
 
 BEGIN: list[Any] = [  # so that there are objects to go on from
@@ -209,11 +217,7 @@ class Attacker:
     def ask(self, operation: int, asked: Any) -> bool:
         """Whether the answer was no error."""
         future = self.agent.call(
-            self.there,
-            operation,
-            Attack(lambda writer: self.value(writer, asked)),
-            "an attack",
-            20.0,
+            self.there, operation, Attack(lambda writer: self.value(writer, asked)), "an attack", 20.0
         )
         try:
             future.wait()
@@ -271,20 +275,21 @@ def main(count: int) -> None:
     os.environ[trust.VARIABLE] = "0"
     sys.addaudithook(hook)
 
-    @settings(max_examples=count, deadline=None, database=None, derandomize=True,
-              phases=[Phase.generate], suppress_health_check=list(HealthCheck))  # fmt: skip
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.lists(step, min_size=10, max_size=30))
     def attack(steps: list[Any]) -> None:
         converse(steps)
         assert not seen and not ran, (seen[:3], ran[:3], steps)
 
     warm: Callable[[list[Any]], None] = converse
-    warm(
-        [
-            ("call", 0, "tests.rpc.attacks:fail", "", [], {}),
-            ("keep call", 0, MODULES[0], "", [], {}),
-        ]
-    )
+    warm([("call", 0, "tests.rpc.attacks:fail", "", [], {}), ("keep call", 0, MODULES[0], "", [], {})])
     seen.clear()
     attack()
     print(f"nothing was run; {outcomes.total()} requests: {dict(outcomes.most_common())}")

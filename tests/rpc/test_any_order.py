@@ -145,11 +145,7 @@ class References(RuleBasedStateMachine):
         self.holders: dict[int, set[int]] = {}
         self.uses: Counter[int] = Counter()
 
-    @initialize(
-        seed=st.integers(0, 2**20),
-        late=st.sampled_from([0.0, 0.1, 0.3]),
-        later=st.sampled_from([0.0, 0.3]),
-    )
+    @initialize(seed=st.integers(0, 2**20), late=st.sampled_from([0.0, 0.1, 0.3]), later=st.sampled_from([0.0, 0.3]))
     def begin(self, seed: int, late: float, later: float) -> None:
         self.network = slow_network(seed, late, later)
 

@@ -103,9 +103,7 @@ def test_wrong_roots_and_contexts() -> None:
         with pytest.raises(RuntimeError, match="Could not find autograd context"):
             autograd.get_gradients(12345)
         with autograd.context() as context_id:
-            with pytest.raises(
-                RuntimeError, match=r"roots are scalars that require grad, but one of shape \[2\]"
-            ):
+            with pytest.raises(RuntimeError, match=r"roots are scalars that require grad, but one of shape \[2\]"):
                 autograd.backward(context_id, [x])
             with pytest.raises(RuntimeError, match="has requires_grad=False"):
                 autograd.backward(context_id, [mtd.ones(())])
@@ -250,9 +248,7 @@ def test_several_contexts_at_once() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_nobody_is_asked_when_every_message_got_its_gradients(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_is_asked_when_every_message_got_its_gradients(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers of a backward pass say it of workers that the root knows, and of all others."""
     questions: list[int] = []
     answer = serve.HANDLERS[serve.UNUSED]

@@ -472,9 +472,7 @@ def test_nonsense_from_a_peer_does_not_end_a_worker(caplog: pytest.LogCaptureFix
     mtd.launch(worker, 2)
 
 
-def test_shutdown_says_for_whom_it_waits(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shutdown_says_for_whom_it_waits(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITORCH_DIST_SLOW", "0.05")
     caplog.set_level("WARNING", "minitorch_dist.distributed.rpc")
 

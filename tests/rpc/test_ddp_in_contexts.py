@@ -56,11 +56,7 @@ def uses_spare(trainer: int, step: int, finds_unused: bool) -> bool:
 
 def alone(trainers: int, goes_back: bool, finds_unused: bool) -> list[list[Any]]:
     """The averages of every step, computed by one process."""
-    front, middle, back = (
-        filled(nn.Linear(WIDTH, WIDTH), 1),
-        Middle(),
-        filled(nn.Linear(WIDTH, 1), 3),
-    )
+    front, middle, back = (filled(nn.Linear(WIDTH, WIDTH), 1), Middle(), filled(nn.Linear(WIDTH, 1), 3))
     found = []
     for step in range(STEPS):
         middle.zero_grad()

@@ -37,9 +37,7 @@ KINDS: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("transport", worlds.THREADS)
 @pytest.mark.parametrize(("kind", "options"), KINDS)
-def test_a_model_over_three_workers_trains_as_in_one(
-    kind: Any, options: dict[str, Any], transport: str
-) -> None:
+def test_a_model_over_three_workers_trains_as_in_one(kind: Any, options: dict[str, Any], transport: str) -> None:
     def program(rank: int) -> None:
         if rank:
             return

@@ -71,10 +71,12 @@ def test_only_the_broker_knows_the_workers() -> None:
         workers = [
             subprocess.Popen(
                 [sys.executable, "-c", program, str(rank), f"{broker.address}/job"],
-                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
             for rank in range(2)
-        ]  # fmt: skip
+        ]
         said = [worker.communicate(timeout=300) for worker in workers]
     finally:
         broker.stop()
@@ -125,15 +127,21 @@ def test_a_stranger_never_reaches_the_codec() -> None:
     workers = []
     for rank in range(2):
         environment = {
-            **os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+            **os.environ,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
             "MINITORCH_DIST_KEY": f"key {rank}",
-        }  # fmt: skip
+        }
         workers.append(
             subprocess.Popen(
-                [sys.executable, "-c", STRANGER, str(rank)], env=environment, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                [sys.executable, "-c", STRANGER, str(rank)],
+                env=environment,
+                text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
-        )  # fmt: skip
+        )
     for worker in workers:
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
     for worker in workers:

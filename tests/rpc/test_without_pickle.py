@@ -107,9 +107,19 @@ def test_what_was_registered_works(transport: str) -> None:
 def test_what_was_not_registered_is_refused_where_it_is_sent() -> None:
     def program(rank: int) -> None:
         for function in (
-            not_registered, Unregistered, functools.partial(same, 1), [].append, print, os.system,
-            Shelf().put, lambda: 0, mtd.add, Shelf.touched, Shelf.Inner, subprocess.Popen,
-        ):  # fmt: skip
+            not_registered,
+            Unregistered,
+            functools.partial(same, 1),
+            [].append,
+            print,
+            os.system,
+            Shelf().put,
+            lambda: 0,
+            mtd.add,
+            Shelf.touched,
+            Shelf.Inner,
+            subprocess.Popen,
+        ):
             with pytest.raises(CodecError, match="cannot be sent"):
                 rpc.rpc_sync(0, function, (1,))
         with pytest.raises(CodecError, match="cannot be sent"):
@@ -123,16 +133,7 @@ def test_what_was_not_registered_is_refused_where_it_is_sent() -> None:
 def test_methods_that_may_not_be_called_by_name() -> None:
     def program(rank: int) -> None:
         shelf = rpc.remote(0, Shelf, (1, 2))
-        for name in (
-            "touched",
-            "tool",
-            "object",
-            "program",
-            "Inner",
-            "secret",
-            "_hidden",
-            "things",
-        ):
+        for name in ("touched", "tool", "object", "program", "Inner", "secret", "_hidden", "things"):
             with pytest.raises(UnknownName, match="may not be called by name"):
                 getattr(shelf.rpc_sync(), name)()
         for name in ("__call__", "__len__", "__getitem__"):  # the only ones that a proxy asks for
@@ -154,8 +155,12 @@ def attacked(*more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, trust.VARIABLE: "0"}
     return subprocess.run(
         [sys.executable, "-m", "tests.rpc.attacks", *more],
-        capture_output=True, text=True, env=environment, timeout=300, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
 
 
 @pytest.mark.slow

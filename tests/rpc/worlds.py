@@ -84,9 +84,14 @@ class Tools:
 
 
 def run(
-    program: Callable[[int], Any], size: int, transport: str = "queue://", threads: int = 4,
-    timeout: float = 60.0, shut: Callable[[], None] = rpc.shutdown, **more: Any,
-) -> list[Any]:  # fmt: skip
+    program: Callable[[int], Any],
+    size: int,
+    transport: str = "queue://",
+    threads: int = 4,
+    timeout: float = 60.0,
+    shut: Callable[[], None] = rpc.shutdown,
+    **more: Any,
+) -> list[Any]:
     """`program(rank)` on workers w0 … that begin and end together."""
 
     def worker() -> Any:

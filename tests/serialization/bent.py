@@ -90,13 +90,7 @@ class Bench:
 
     def __init__(self, folder: str) -> None:
         x = mtd.arange(12.0).reshape(4, 3)
-        state = {
-            "x": x,
-            "y": [mtd.ones(()), {"z": mtd.zeros(0, 2)}],
-            "n": 3,
-            "t": (1, 2.5),
-            "s": "text",
-        }
+        state = {"x": x, "y": [mtd.ones(()), {"z": mtd.zeros(0, 2)}], "n": 3, "t": (1, 2.5), "s": "text"}
         dcp.save(state, checkpoint_id=folder)
         self.folder = folder
         self.index = json.loads((Path(folder) / "index.json").read_text())

@@ -191,10 +191,16 @@ def sample() -> bytes:
     base = mtd.arange(12.0).reshape(3, 4)
     file = io.BytesIO()
     mtd.save(
-        {"w": Parameter(base), "row": base[1], "t": mtd.ones(2, 3).t(), "gap": mtd.ones(4, 4)[:, :3],
-         "n": [1, 2.5, None, "text", 10**30, b"b"], 7: {"s": {1, 2}, "d": mtd.float16}},
+        {
+            "w": Parameter(base),
+            "row": base[1],
+            "t": mtd.ones(2, 3).t(),
+            "gap": mtd.ones(4, 4)[:, :3],
+            "n": [1, 2.5, None, "text", 10**30, b"b"],
+            7: {"s": {1, 2}, "d": mtd.float16},
+        },
         file,
-    )  # fmt: skip
+    )
     return file.getvalue()
 
 
@@ -226,11 +232,17 @@ def test_mutated_bytes(changes: list[tuple[int, bytes]]) -> None:
 
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3),
-              st.sampled_from(["leaf", "list", "dict", "x", "float32", "size", "number", "slice"])),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**70), 2**70),
+        st.floats(),
+        st.text(max_size=3),
+        st.sampled_from(["leaf", "list", "dict", "x", "float32", "size", "number", "slice"]),
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
     max_leaves=10,
-)  # fmt: skip
+)
 
 
 @pytest.mark.slow

@@ -48,9 +48,7 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     assert names(tmp_path) == ["model"]
 
 
-def test_readers_see_the_old_file_until_the_new_one_is_on_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_see_the_old_file_until_the_new_one_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     mtd.save("old", path)
     seen: list[Any] = []

@@ -75,12 +75,19 @@ def test_others_read_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("checks", "says"),
-    [("{", "valid JSON"), ("[]", "table of numbers"), ('{"w": "1"}', "table of numbers"), ("{}", "other names"),
-     ('{"w": 1, "v": 2}', "other names"), ('{"w": 1}', "bytes of 'w' were changed"), ('{"w": true}', "table of numbers")],
-)  # fmt: skip
+    [
+        ("{", "valid JSON"),
+        ("[]", "table of numbers"),
+        ('{"w": "1"}', "table of numbers"),
+        ("{}", "other names"),
+        ('{"w": 1, "v": 2}', "other names"),
+        ('{"w": 1}', "bytes of 'w' were changed"),
+        ('{"w": true}', "table of numbers"),
+    ],
+)
 def test_checksums_that_are_none(checks: str, says: str) -> None:
     text = json.dumps(
         {"__metadata__": {container.CHECKS: checks}, "w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
-    ).encode()  # fmt: skip
+    ).encode()
     with pytest.raises(mtd.SerializationError, match=says):
         mtd.load(io.BytesIO(len(text).to_bytes(8, "little") + text + bytes(8)))

@@ -99,13 +99,7 @@ def checkpoint(n: int, kind: str) -> bytes:
     tensors: dict[str, Any] = {"x": one}
     if kind == "tensors":
         tensors = {name: {"shape": [], "dtype": "float32", "chunks": []} for name in names(n)}
-    found = {
-        "format": index.FORMAT,
-        "generation": "g",
-        "tensors": tensors,
-        "values": {},
-        "paths": {},
-    }
+    found = {"format": index.FORMAT, "generation": "g", "tensors": tensors, "values": {}, "paths": {}}
     if kind == "values":
         found["values"], found["paths"] = dict.fromkeys(names(n), 1), {k: [k] for k in names(n)}
     text = json.dumps(found)

@@ -54,9 +54,7 @@ def test_load_of_a_file_that_is_not_ours_to_read(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [0, 7, 100, -1])
-def test_a_file_that_shrinks_while_it_is_read(
-    left: int, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_shrinks_while_it_is_read(left: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder / "it"
     mtd.save({"w": mtd.ones(5000)}, path)
     read = container.read_header
@@ -121,9 +119,11 @@ class Own:
 
 VARS = "Save vars({}) or a dict of the values that it was made of instead, and call "
 OBJECTS = [
-    (GPTConfig(), f"{VARS}GPTConfig(**…) with it after load()"), (Own(), f"{VARS}Own(**…)"),
-    (mtd.nn.Linear(1, 1), "Save its state_dict() instead"), (len, "Save its name instead"),
-]  # fmt: skip
+    (GPTConfig(), f"{VARS}GPTConfig(**…) with it after load()"),
+    (Own(), f"{VARS}Own(**…)"),
+    (mtd.nn.Linear(1, 1), "Save its state_dict() instead"),
+    (len, "Save its name instead"),
+]
 
 
 @pytest.mark.parametrize(("thing", "says"), OBJECTS, ids=lambda given: type(given).__name__)

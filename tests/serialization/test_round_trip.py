@@ -45,14 +45,29 @@ def alike(a: Any, b: Any) -> bool:
 
 # ----------------------------------------------------------------------------------------- structure
 
-KEYS = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.binary(),
-                 st.tuples(st.integers(), st.text()), st.floats(allow_nan=False))  # fmt: skip
+KEYS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.text(),
+    st.binary(),
+    st.tuples(st.integers(), st.text()),
+    st.floats(allow_nan=False),
+)
 VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**200), 2**200), st.floats(), st.text(), st.binary(),
-    st.complex_numbers(), st.sampled_from([mtd.float16, mtd.device("cuda:1"), mtd.Size([2, 3])]),
-    arrays(dtype=np.float32).map(mtd.from_numpy), arrays(dtype=np.int64).map(mtd.from_numpy),
-    arrays(dtype=np.uint16), st.sampled_from([np.float32(1.5), np.int8(-3), np.bool_(True)]),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**200), 2**200),
+    st.floats(),
+    st.text(),
+    st.binary(),
+    st.complex_numbers(),
+    st.sampled_from([mtd.float16, mtd.device("cuda:1"), mtd.Size([2, 3])]),
+    arrays(dtype=np.float32).map(mtd.from_numpy),
+    arrays(dtype=np.int64).map(mtd.from_numpy),
+    arrays(dtype=np.uint16),
+    st.sampled_from([np.float32(1.5), np.int8(-3), np.bool_(True)]),
+)
 TREES = st.recursive(
     VALUES,
     lambda inner: st.one_of(
@@ -73,15 +88,33 @@ def test_any_structure(tree: Any) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        10**4000, -(2**63), 2**63, -0.0, math.inf, -math.inf, 5e-324, "\ud800 lone", "\x00", b"",
-        {1, 2, 3}, frozenset("a"), Counter("aab"), slice(1, None, -2), {}, [], (),
-        {None: 0, True: 1, 2.5: 2, (1, (2, "x")): 3, mtd.float32: 4}, defaultdict(int, a=1),
-        {"__metadata__": mtd.ones(2)}, {"\ud800": mtd.ones(1), "unnamed": mtd.zeros(1)},
-        {1: mtd.zeros(1), "1": mtd.ones(1)}, {"a.b": mtd.ones(1), "a": {"b": mtd.zeros(1)}},
+        10**4000,
+        -(2**63),
+        2**63,
+        -0.0,
+        math.inf,
+        -math.inf,
+        5e-324,
+        "\ud800 lone",
+        "\x00",
+        b"",
+        {1, 2, 3},
+        frozenset("a"),
+        Counter("aab"),
+        slice(1, None, -2),
+        {},
+        [],
+        (),
+        {None: 0, True: 1, 2.5: 2, (1, (2, "x")): 3, mtd.float32: 4},
+        defaultdict(int, a=1),
+        {"__metadata__": mtd.ones(2)},
+        {"\ud800": mtd.ones(1), "unnamed": mtd.zeros(1)},
+        {1: mtd.zeros(1), "1": mtd.ones(1)},
+        {"a.b": mtd.ones(1), "a": {"b": mtd.zeros(1)}},
         OrderedDict(z=mtd.ones(1), a=2),
     ],
     ids=lambda v: ascii(v)[:20].replace("\\x00", "NUL"),
-)  # fmt: skip
+)
 def test_special_values(value: Any) -> None:
     loaded = again(value)
     assert alike(loaded, value)
@@ -177,8 +210,16 @@ def test_requires_grad_parameters_and_identity() -> None:
 
 def test_views_come_back_as_views() -> None:
     base = mtd.arange(24.0).reshape(4, 6)
-    obj = {"row": base[1], "base": base, "t": base.t(), "corner": base[:2, 3:], "flat": base.view(-1),
-           "step": base[::2, ::3], "one": base[3, 5], "none": base[4:]}  # fmt: skip
+    obj = {
+        "row": base[1],
+        "base": base,
+        "t": base.t(),
+        "corner": base[:2, 3:],
+        "flat": base.view(-1),
+        "step": base[::2, ::3],
+        "one": base[3, 5],
+        "none": base[4:],
+    }
     loaded = again(obj)
     pointers = {v.untyped_storage().data_ptr() for k, v in loaded.items() if k != "none"}
     assert len(pointers) == 1
@@ -278,9 +319,14 @@ def test_training_continues_from_a_file(name: str) -> None:
     half = start()
     train(*half, 2)
     saved = again(
-        {"model": {"weight": half[0]}, "optimizer": half[1].state_dict(), "epoch": 2,
-         "schedule": half[2].state_dict(), "rng": mtd.get_rng_state()}
-    )  # fmt: skip
+        {
+            "model": {"weight": half[0]},
+            "optimizer": half[1].state_dict(),
+            "epoch": 2,
+            "schedule": half[2].state_dict(),
+            "rng": mtd.get_rng_state(),
+        }
+    )
     resumed = start()
     with mtd.no_grad():
         resumed[0].copy_(saved["model"]["weight"])

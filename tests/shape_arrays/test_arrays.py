@@ -91,10 +91,16 @@ def test_an_array_takes_no_memory_and_has_the_bytes_of_its_shape() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda x: x[0, 0].item(), lambda x: x.tolist(), lambda x: float(x[0, 0]), lambda x: bool(x[0, 0] > 1),
-        lambda x: x.nonzero(), lambda x: x[x > 0], lambda x: np.unique(x), lambda x: list(range(x.astype(int)[0, 0])),
+        lambda x: x[0, 0].item(),
+        lambda x: x.tolist(),
+        lambda x: float(x[0, 0]),
+        lambda x: bool(x[0, 0] > 1),
+        lambda x: x.nonzero(),
+        lambda x: x[x > 0],
+        lambda x: np.unique(x),
+        lambda x: list(range(x.astype(int)[0, 0])),
     ],
-)  # fmt: skip
+)
 def test_who_asks_for_numbers_is_told_so_and_where(ask: Any) -> None:
     with pytest.raises(NumbersNeeded, match=r"test_arrays.py:\d+.*sim\.value"):
         ask(ShapeArray((2, 3), np.float32))

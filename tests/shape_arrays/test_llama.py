@@ -31,8 +31,7 @@ class Layer(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.before_attention(x)
         q, k, v = (
-            part.unflatten(-1, (-1, HEAD)).transpose(1, 2)
-            for part in (self.query(y), self.key(y), self.value(y))
+            part.unflatten(-1, (-1, HEAD)).transpose(1, 2) for part in (self.query(y), self.key(y), self.value(y))
         )
         y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         x = x + self.out(y.transpose(1, 2).flatten(-2))

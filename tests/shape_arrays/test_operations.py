@@ -20,23 +20,23 @@ import pytest
 import minitorch_dist as mtd
 from minitorch_dist.tensors.shape_arrays import mode
 from tests.shape_arrays import walking
-from tests.shape_arrays.agreeing import (
-    NEEDS_NUMBERS,
-    compared,
-    difference,
-    outcome,
-    without_numbers,
-)
+from tests.shape_arrays.agreeing import NEEDS_NUMBERS, compared, difference, outcome, without_numbers
 from tests.shape_arrays.calls import FLAT, Arguments, Form, called, lists_of
 
 F = mtd.nn.functional
 
 TURNED = Form((2, 3), "turned")
 OTHERS = [
-    Form((3, 1, 2), kind=mtd.float64), Form(()), Form((0, 3), kind=mtd.float64), Form((2, 2, 3), "turned", mtd.bfloat16),
-    Form((4, 3), "stepped", mtd.int64), Form((3, 2), kind=mtd.complex64), Form((1, 2), "turned", mtd.bool),
-    Form((5,), "stepped", mtd.float16), Form((2, 1, 3, 2), "turned", mtd.uint8),
-]  # fmt: skip
+    Form((3, 1, 2), kind=mtd.float64),
+    Form(()),
+    Form((0, 3), kind=mtd.float64),
+    Form((2, 2, 3), "turned", mtd.bfloat16),
+    Form((4, 3), "stepped", mtd.int64),
+    Form((3, 2), kind=mtd.complex64),
+    Form((1, 2), "turned", mtd.bool),
+    Form((5,), "stepped", mtd.float16),
+    Form((2, 1, 3, 2), "turned", mtd.uint8),
+]
 LARGE = Form((256, 1024))  # whose numbers would take 1 MB
 A_FEW_BYTES = 1024
 
@@ -70,8 +70,7 @@ def tried(name: str, function: Any, make: Arguments, form: Form) -> tuple[Any, s
 
 def accepts(function: Any, make: Arguments) -> bool:
     return any(
-        not isinstance(outcome(functools.partial(called, function, make, form)), Exception)
-        for form in OTHERS[:2]
+        not isinstance(outcome(functools.partial(called, function, make, form)), Exception) for form in OTHERS[:2]
     )
 
 
@@ -109,8 +108,7 @@ def test_what_asks_for_numbers_does() -> None:
         for name in walking.ASK_FOR_NUMBERS & set(functions):
             lists = lists_of(name)
             calls = [
-                functools.partial(called, functions[name], lists[number], TURNED)
-                for number in walked(room)[0][name]
+                functools.partial(called, functions[name], lists[number], TURNED) for number in walked(room)[0][name]
             ]
             if any(difference(call) == NEEDS_NUMBERS for call in calls):
                 asking.add(name)
@@ -137,9 +135,10 @@ def test_a_tensor_takes_a_few_bytes(room: str) -> None:
                     greedy.append(f"{name}, arguments {number}: {taken:,} bytes for {count} tensors")
                 if not isinstance(found, Exception):
                     greedy += [
-                        f"{name}: {sys.getsizeof(x.array)} bytes" for x in found
+                        f"{name}: {sys.getsizeof(x.array)} bytes"
+                        for x in found
                         if isinstance(x, mtd.Tensor) and sys.getsizeof(x.array) > A_FEW_BYTES
-                    ]  # fmt: skip
+                    ]
                 del found
     finally:
         tracemalloc.stop()

@@ -8,8 +8,11 @@ from typing import Any, Final
 import minitorch_dist as mtd
 
 ROOMS: Final[dict[str, Any]] = {
-    "the package": mtd, "Tensor": mtd.Tensor, "functional": mtd.nn.functional, "linalg": mtd.linalg,
-}  # fmt: skip
+    "the package": mtd,
+    "Tensor": mtd.Tensor,
+    "functional": mtd.nn.functional,
+    "linalg": mtd.linalg,
+}
 
 # Left out of the walk: the reason, and the names.
 LEFT_OUT: Final = {
@@ -36,17 +39,21 @@ LEFT_OUT: Final = {
 
 # The shape of what these return, or a plain Python value, depends on the numbers. Each of them has to ask for them.
 ASK_FOR_NUMBERS: Final = {
-    "nonzero", "argwhere", "unique", "equal",
-    "allclose", "item", "tolist", "numpy", "where", "one_hot",
-}  # fmt: skip
+    "nonzero",
+    "argwhere",
+    "unique",
+    "equal",
+    "allclose",
+    "item",
+    "tolist",
+    "numpy",
+    "where",
+    "one_hot",
+}
 # In some lists a tensor stands for a number, as in `x.split(sizes)`; or an answer is the place of a largest element.
-MAY_ASK: Final = {
-    "max", "min", "repeat_interleave", "tensor_split", "softplus",
-}  # fmt: skip
+MAY_ASK: Final = {"max", "min", "repeat_interleave", "tensor_split", "softplus"}
 # With numbers, these refuse values for which they are not made.
-REFUSE_VALUES: Final = {
-    "binary_cross_entropy", "floor_divide", "remainder", "gather", "one_hot",
-    }  # fmt: skip
+REFUSE_VALUES: Final = {"binary_cross_entropy", "floor_divide", "remainder", "gather", "one_hot"}
 # With numbers, a tensor of several elements where one number is meant fails on the way, with one error or another.
 FAIL_SOMEWHERE: Final = {"elu", "elu_", "softplus"}
 

@@ -13,12 +13,7 @@ from minitorch_dist.distributed.reductions import ReduceStep
 
 
 def collective(
-    name: str,
-    algorithm: str | None,
-    count: int,
-    entries: Sequence[int] | None = None,
-    op: str = "sum",
-    root: int = 0,
+    name: str, algorithm: str | None, count: int, entries: Sequence[int] | None = None, op: str = "sum", root: int = 0
 ) -> tuple[bytes, int]:
     """`count` elements of float32 for each rank; `entries`: picoseconds after which each begins."""
     group, rank, size = world.current().default_group, dist.get_rank(), dist.get_world_size()

@@ -43,11 +43,8 @@ TARGETS = {
     "70b": Target("llama3-70b", 512, TrainingLayout(8, shards=32, checkpoint="full"), H100, 60, 4096),
     "175b": Target("gpt3-175b", 1536, INTERLEAVED(16, replicas=12), A100, 60, 4096),
     "1t": Target("megatron-1t", 3072, INTERLEAVED(64, replicas=6), A100, 120, 4096),
-    "405b": Target(
-        "llama3-405b", 2048,
-        TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="op"), H100, 120, 4096,
-    ),
-}  # fmt: skip
+    "405b": Target("llama3-405b", 2048, TrainingLayout(8, 16, shards=2, replicas=64, checkpoint="op"), H100, 120, 4096),
+}
 
 
 class Reached(NamedTuple):
@@ -63,9 +60,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console(highlight=False)
     table = page.table(
-        "model", "GPUs", "layout", "a step", "clocks", "processor", "memory", "",
-        left=["model", "layout"], title="whole steps of large models, simulated",
-    )  # fmt: skip
+        "model",
+        "GPUs",
+        "layout",
+        "a step",
+        "clocks",
+        "processor",
+        "memory",
+        "",
+        left=["model", "layout"],
+        title="whole steps of large models, simulated",
+    )
     holds = True
     context = multiprocessing.get_context("spawn")
     for name in options.only or TARGETS:
@@ -75,10 +80,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         is_met = found.seconds <= target.seconds and found.memory <= target.memory * MB
         holds = holds and is_met
         table.add_row(
-            target.model, f"{target.layout.ranks:,}", str(target.layout), f"{found.step:.2f} s",
-            str(found.classes or "all"), f"{found.seconds:.1f} s of {target.seconds}",
-            f"{found.memory // MB:,} MB of {target.memory:,}", "✓" if is_met else "✗",
-        )  # fmt: skip
+            target.model,
+            f"{target.layout.ranks:,}",
+            str(target.layout),
+            f"{found.step:.2f} s",
+            str(found.classes or "all"),
+            f"{found.seconds:.1f} s of {target.seconds}",
+            f"{found.memory // MB:,} MB of {target.memory:,}",
+            "✓" if is_met else "✗",
+        )
     console.print(page.fitting(table, console))
     return 0 if holds else 1
 

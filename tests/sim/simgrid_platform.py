@@ -25,8 +25,7 @@ def main(ranks: int, links: list, routes: list, messages: list) -> list:
     zone = simgrid.NetZone.create_full_zone("platform")
     hosts = [zone.create_host(str(rank), 1e9) for rank in range(ranks)]
     made = [
-        zone.create_link(str(number), rate).set_latency(latency).seal()
-        for number, (rate, latency) in enumerate(links)
+        zone.create_link(str(number), rate).set_latency(latency).seal() for number, (rate, latency) in enumerate(links)
     ]
     for src, dst, way in routes:
         route = [simgrid.LinkInRoute(made[number]) for number in way]

@@ -18,10 +18,7 @@ KINDS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "device": ([sim.gpu("H100-SXM")], {"device": "H100-SXM"}),
     "devices": ([sim.devices("A100-80-SXM")], {"device": "A100-80-SXM"}),
     "memory": ([sim.memory("1MB")], {"memory": "1MB"}),
-    "memory and device": (
-        [sim.gpu("H100-SXM"), sim.memory("1MB")],
-        {"memory": "1MB", "device": "H100-SXM"},
-    ),
+    "memory and device": ([sim.gpu("H100-SXM"), sim.memory("1MB")], {"memory": "1MB", "device": "H100-SXM"}),
     "timelines": ([sim.timelines()], {"timelines": True}),
     "faults": ([sim.faults([sim.jitter("3us")])], {"faults": [sim.jitter("3us")]}),
     "shapes": ([sim.shapes()], {"shapes": True}),
@@ -85,11 +82,7 @@ def test_a_part_stands_around_the_run_and_each_rank() -> None:
 
     report = sim.run(step, 3, with_=[lambda stage: Watch()])
     assert report.results == [65.0] * 3 and report.engine_used == "watched"
-    assert (seen[0], sorted(seen[1:-1]), seen[-1]) == (
-        "begin",
-        ["rank 0", "rank 1", "rank 2"],
-        "end",
-    )
+    assert (seen[0], sorted(seen[1:-1]), seen[-1]) == ("begin", ["rank 0", "rank 1", "rank 2"], "end")
 
 
 @pytest.mark.parametrize(

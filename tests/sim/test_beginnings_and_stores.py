@@ -80,9 +80,7 @@ def seeds_until(program: Callable[[], None], size: int, hardships: str) -> int:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize(
-    ("program", "letter"), [(lost_wake_up, "k"), (lost_count, "k"), (counts_on_the_start, "b")]
-)
+@pytest.mark.parametrize(("program", "letter"), [(lost_wake_up, "k"), (lost_count, "k"), (counts_on_the_start, "b")])
 def test_what_leans_on_their_order_is_found(program: Callable[[], None], letter: str, size: int) -> None:
     assert seeds_until(program, size, ALL) <= 40
     assert seeds_until(program, size, letter) <= 40

@@ -74,8 +74,7 @@ def test_a_wrapper_is_found_again_from_the_steps_that_it_makes(way: str) -> None
     models = [TINY, *THIN]
     bare, alone = truth._replace(copying={}), WrapperCosts(1e-6, {})
     steps = {
-        model: plan_model.predicted(model, way, 2, WIRE, FAST, bare if model == TINY else truth)
-        for model in models
+        model: plan_model.predicted(model, way, 2, WIRE, FAST, bare if model == TINY else truth) for model in models
     }
     plain = {model: plan_model.predicted(model, "plain", 2, FREE_WIRE, FAST, alone) for model in models}
     found = plan_model.fit_wrapper(way, 2, WIRE, FAST, steps, plain)

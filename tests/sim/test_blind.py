@@ -43,9 +43,10 @@ def test_each_layout_can_be_read() -> None:
 
 def test_a_summary_counts_errors() -> None:
     found = [
-        PredictedRow(row(0), 10**9, 105.0, 0.5), PredictedRow(row(1), 10**10, 110.0, 1.2),
+        PredictedRow(row(0), 10**9, 105.0, 0.5),
+        PredictedRow(row(1), 10**10, 110.0, 1.2),
         PredictedRow(row(2), 10**11, 85.0, 1.04),
-    ]  # fmt: skip
+    ]
     said = blind.summary(found)
     assert (said.rows, said.too_full) == (3, 1)
     assert said.mean == pytest.approx(0.1) and said.median == pytest.approx(0.1)

@@ -13,12 +13,7 @@ from mtd import calibration
 from mtd.calibration import SIZES, Costs, Measured, fit_all
 
 TRUTH = Costs(latency=20e6, per_byte=150.0, per_added=125.0, overhead=30e6, cores=2.0)
-CALLS = [
-    ("ring", 2, 1 << 16),
-    ("binomial", 4, 1 << 20),
-    ("rabenseifner", 8, 1 << 10),
-    ("ring", 5, 40),
-]
+CALLS = [("ring", 2, 1 << 16), ("binomial", 4, 1 << 20), ("rabenseifner", 8, 1 << 10), ("ring", 5, 40)]
 
 
 def measurements(truth: Costs, noise: float, seed: int, trips: int = 40) -> Measured:

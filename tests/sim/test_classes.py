@@ -30,9 +30,16 @@ NETS: dict[str, Topology] = {
 
 def step(layout: TrainingLayout, fold: Any, net: Topology, model: ModelSizes = MODEL, **options: Any) -> Any:
     return sim.run(
-        train, layout.ranks, (model, layout), net=net, device=sim.gpu("h100"), memory="80GB",
-        shapes=True, fold=fold, **options,
-    )  # fmt: skip
+        train,
+        layout.ranks,
+        (model, layout),
+        net=net,
+        device=sim.gpu("h100"),
+        memory="80GB",
+        shapes=True,
+        fold=fold,
+        **options,
+    )
 
 
 def the_same(layout: TrainingLayout, net: Topology, **options: Any) -> sim.Folded:
@@ -53,9 +60,8 @@ def layouts(draw: Any) -> TrainingLayout:
     if pipeline == 1:
         schedule, stages = "1F1B", 1
     layout = TrainingLayout(
-        tensor, pipeline, shards, replicas, 1, draw(st.sampled_from(CHECKPOINTS)), schedule, stages,
-        pipeline == 1,
-    )  # fmt: skip
+        tensor, pipeline, shards, replicas, 1, draw(st.sampled_from(CHECKPOINTS)), schedule, stages, pipeline == 1
+    )
     return layout
 
 

@@ -63,9 +63,7 @@ def test_run_explore_and_replay(script: str, capsys: pytest.CaptureFixture[str])
     assert main(["run", "--ranks", "3", "--seeds", "3", script]) == 0
 
 
-def test_faults_from_a_file_or_a_text(
-    script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_faults_from_a_file_or_a_text(script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.txt"
     plan.write_text("# late\ndelay=3ms\n\nslow=1,x=2\n")
     for text in (str(plan), "delay=3ms;slow=1,x=2"):
@@ -121,13 +119,7 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    "net",
-    [
-        "sim",
-        "queue",
-        "sim://?latency=1us",
-        "two_level:nodes=2,gpus=2,intra=2us/150GB/s,inter=5us/100Gb/s",
-    ],
+    "net", ["sim", "queue", "sim://?latency=1us", "two_level:nodes=2,gpus=2,intra=2us/150GB/s,inter=5us/100Gb/s"]
 )
 def test_networks_by_name(net: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "say.py"
@@ -152,10 +144,7 @@ def test_a_network_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[st
     [
         (["simulate", "all_redce"], "perhaps all_reduce"),
         (["simulate", "all_reduce", "--algorithm", "rng"], "perhaps ring"),
-        (
-            ["simulate", "all_reduce", "--net", "two_level:nodes=2"],
-            "gpus=, intra=, inter= is missing",
-        ),
+        (["simulate", "all_reduce", "--net", "two_level:nodes=2"], "gpus=, intra=, inter= is missing"),
         (["simulate", "all_reduce", "--ranks", "0"], "at least one rank, not 0"),
         (["papers", "goyl"], "perhaps goyal"),
         (["run", "--ranks", "0", "say.py"], "at least one rank, not 0"),
@@ -171,9 +160,8 @@ def test_a_network_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_what_cannot_be_is_said_in_eighty_columns(
-    words: list[str], near: str, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    words: list[str], near: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("say.py").write_text("")
     monkeypatch.setenv("COLUMNS", "80")
@@ -189,8 +177,7 @@ def test_what_cannot_be_is_said_in_eighty_columns(
 def test_a_terminal_that_knows_only_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
-    for words in (["simulate", "all_reduce"], ["run", str(script)], ["papers", "goyal"],
-                  ["zoo", "pytorch_90339"]):  # fmt: skip
+    for words in (["simulate", "all_reduce"], ["run", str(script)], ["papers", "goyal"], ["zoo", "pytorch_90339"]):
         written = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
         assert main(words) == 0
@@ -198,9 +185,7 @@ def test_a_terminal_that_knows_only_ascii(tmp_path: Path, monkeypatch: pytest.Mo
         assert len(said) > 100 and "?" not in said
 
 
-def test_options_behind_the_script_are_the_scripts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_options_behind_the_script_are_the_scripts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "say.py"
     script.write_text("import sys\nprint(sys.argv[1:])\n")
     assert main(["run", "--ranks", "2", str(script), "--net", "tcp"]) == 0

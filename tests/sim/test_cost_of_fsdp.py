@@ -57,7 +57,4 @@ if __name__ == "__main__":  # python -m tests.sim.test_cost_of_fsdp 64 256 1024 
         each = (time.process_time() - before) / size
         first = first or each
         held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(
-            f"{size} ranks: {each * size:.1f} s, {each / first:.2f} times as much for each, {held} MB",
-            flush=True,
-        )
+        print(f"{size} ranks: {each * size:.1f} s, {each / first:.2f} times as much for each, {held} MB", flush=True)

@@ -16,12 +16,7 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, fully_shard
-from minitorch_dist.distributed.pipelining import (
-    PipelineStage,
-    Schedule1F1B,
-    ScheduleGPipe,
-    ScheduleInterleaved1F1B,
-)
+from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from mtd.timelines.critical_path import COLLECTIVE, COMPUTING, MESSAGE, CriticalPath
 from mtd.timelines.timeline import ComputedSpan
@@ -89,10 +84,7 @@ class Calculator:
     """When each computation begins, and when the program is over. Computations take what `times` says of their lines."""
 
     def __init__(self, size: int, latency: int, acts: Sequence[Act], times: Times) -> None:
-        self.now, self._worker = (
-            [0] * size,
-            [0] * size,
-        )  # of each rank: its program, its group's worker
+        self.now, self._worker = ([0] * size, [0] * size)  # of each rank: its program, its group's worker
         self.begins: dict[int, int] = {}
         begun: list[list[int]] = []
         for at, act in enumerate(acts):
@@ -155,9 +147,10 @@ def test_links_are_real(program: tuple[int, int, list[Act]]) -> None:
         assert part.kind in (COMPUTING, MESSAGE), "all that takes time was noted"
         if part.kind == COMPUTING:
             [line] = [
-                at for at, picos in times.items()
+                at
+                for at, picos in times.items()
                 if picos and acts[at].rank == part.rank and found.begins[at] == part.start
-            ]  # fmt: skip
+            ]
             assert part.picos == times[line]
             on_path.add(line)
         else:
@@ -242,10 +235,7 @@ def train(model: Any, steps: int) -> None:
 
 def ddp(steps: int, buckets: int) -> None:
     nbytes = WIDTH * (WIDTH + 1) * 4  # of a layer, and so of a bucket
-    train(
-        DistributedDataParallel(nn.Sequential(*layers(buckets)), bucket_cap_mb=nbytes / 2**20),
-        steps,
-    )
+    train(DistributedDataParallel(nn.Sequential(*layers(buckets)), bucket_cap_mb=nbytes / 2**20), steps)
 
 
 def fsdp2(steps: int, buckets: int) -> None:
@@ -263,10 +253,7 @@ def fsdp1(steps: int, buckets: int) -> None:
 def pipeline(schedule: Any, stages: int, steps: int, buckets: int) -> None:
     """`buckets` are its micro-batches."""
     size, rank = dist.get_world_size(), dist.get_rank()
-    found = [
-        PipelineStage(layers(1)[0], rank + n * size, size * stages, torch.device("cuda"))
-        for n in range(stages)
-    ]
+    found = [PipelineStage(layers(1)[0], rank + n * size, size * stages, torch.device("cuda")) for n in range(stages)]
     count = -(-buckets // size) * size if stages > 1 else buckets
     loss: Callable[..., Any] = lambda output, _: output.sum()  # noqa: E731
     plan = schedule(found if stages > 1 else found[0], count, loss_fn=loss)
@@ -292,17 +279,18 @@ PROGRAMS = [ddp, fsdp2, fsdp1, gpipe, one_forward_one_backward, interleaved]
 
 def check_page(program: Any, size: int, steps: int, buckets: int, net: Any, page: Path) -> None:
     report = sim.run(
-        program, size, [steps, buckets], device=sim.gpu("h100", launch="4us"), net=net, shapes=True,
-        timelines=True,
-    )  # fmt: skip
+        program, size, [steps, buckets], device=sim.gpu("h100", launch="4us"), net=net, shapes=True, timelines=True
+    )
     assert report.timelines is not None
     path = report.timelines.critical_path
     assert path.time == report.time > 0
     without_a_gap(path, report.time)
     computed = {
         (line.rank, span.start): span.end
-        for line in report.timelines.ranks for span in line.spans() if isinstance(span, ComputedSpan)
-    }  # fmt: skip
+        for line in report.timelines.ranks
+        for span in line.spans()
+        if isinstance(span, ComputedSpan)
+    }
     for part in path.parts:
         assert part.kind != COMPUTING or part.end <= computed[part.rank, part.start]
     report.save_page(page)
@@ -322,8 +310,11 @@ def test_two_steps_of_three_buckets(program: Any, page: Path) -> None:
 @pytest.mark.slow
 @settings(max_examples=examples(6), deadline=None)
 @given(
-    st.sampled_from(PROGRAMS), st.sampled_from([1, 2, 3, 5, 8]), st.integers(1, 5),
-    st.integers(1, 8), st.sampled_from(NETS),
-)  # fmt: skip
+    st.sampled_from(PROGRAMS),
+    st.sampled_from([1, 2, 3, 5, 8]),
+    st.integers(1, 5),
+    st.integers(1, 8),
+    st.sampled_from(NETS),
+)
 def test_training_has_a_page(page: Path, program: Any, size: int, steps: int, buckets: int, net: Any) -> None:
     check_page(program, size, steps, buckets, net, page)

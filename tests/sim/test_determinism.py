@@ -43,9 +43,14 @@ def test_in_other_processes_and_engines() -> None:
     for hashes in ("0", "1234"):
         environment = {**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True,
-            timeout=100, check=False,
-        )  # fmt: skip
+            [sys.executable, "-c", code],
+            env=environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
         assert done.stdout.strip() == expected, done.stderr
 
 
@@ -145,10 +150,7 @@ def test_where_an_object_lies_is_no_difference() -> None:
 
 
 def test_what_cannot_be_sent_is_said(tmp_path: Path) -> None:
-    with (
-        (tmp_path / "open").open("w") as file,
-        pytest.warns(RuntimeWarning, match="cannot be sent"),
-    ):
+    with (tmp_path / "open").open("w") as file, pytest.warns(RuntimeWarning, match="cannot be sent"):
         sim.check_determinism(lambda: file.name and None, 2)
 
 
@@ -165,11 +167,16 @@ def test_tensors_are_drawn_by_the_seed_of_the_run() -> None:
     )
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=ROOT,
-            capture_output=True, text=True, timeout=100, check=True,
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
         ).stdout
         for _ in range(2)
-    }  # fmt: skip
+    }
     assert len(found) == 1
     values = [value for rank in eval(found.pop()) for value in rank]
     assert len(set(values)) == 6  # each rank has a stream of its own

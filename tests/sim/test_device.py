@@ -577,17 +577,14 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @given(
-    st.floats(1e9, 1e15), st.floats(0, 500), st.sampled_from([0.0, 1e-6]),
+    st.floats(1e9, 1e15),
+    st.floats(0, 500),
+    st.sampled_from([0.0, 1e-6]),
     st.lists(st.sampled_from([8, 16, 64, 100, 512, 2048]), min_size=2, unique=True),
-)  # fmt: skip
-def test_the_fit_finds_the_curve_that_made_the_times(
-    peak: float, half: float, launch: float, sizes: list[int]
-) -> None:
+)
+def test_the_fit_finds_the_curve_that_made_the_times(peak: float, half: float, launch: float, sizes: list[int]) -> None:
     made = sim.Device("made", {"float32": round(peak)}, 1e30, half=half)
-    times = {
-        size: launch + 2 * size**3 / (made.peak_of("float32") * made.efficiency((size,) * 3))
-        for size in sizes
-    }
+    times = {size: launch + 2 * size**3 / (made.peak_of("float32") * made.efficiency((size,) * 3)) for size in sizes}
     if launch > 50 * min(times[size] - launch for size in sizes):
         return  # nothing can be seen beside such a launch
     found = device_calibration.fit(times, launch)

@@ -72,7 +72,5 @@ def test_where_no_order_differs_none_is_told() -> None:
 def test_repeated_questions_are_the_last_to_be_told() -> None:
     no, yes = (ArrivalNote(0, "asked is_completed() at f.py:1, and heard …", said) for said in ("no", "yes"))
     one, two = (ArrivalNote(1, "received from …", f"rank {rank}") for rank in (2, 3))
-    assert (
-        difference([no, yes, one], [yes, two]) == "rank 1 received from rank 2\nin a run that passes: rank 3"
-    )
+    assert difference([no, yes, one], [yes, two]) == "rank 1 received from rank 2\nin a run that passes: rank 3"
     assert difference([no, one], [yes, one]).endswith("passes: yes")

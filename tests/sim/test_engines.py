@@ -131,18 +131,22 @@ def test_digests_do_not_depend_on_the_seed_of_hashes() -> None:
     )
     said = {
         subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True, text=True, check=True,
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("1", "77")
-    }  # fmt: skip
+    }
     assert len(said) == 1
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 @pytest.mark.parametrize("engine", ["threads", "greenlet", "lockstep"])
-@pytest.mark.parametrize("name", ["all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                  "broadcast", "reduce", "gather", "scatter"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "gather", "scatter"]
+)
 def test_values_are_those_of_a_real_transport(name: str, engine: str, size: int) -> None:
     for algorithm in [n for kind, n in schedules.BUILT_IN if kind == name]:
         found = sim.run(collective, size, (name, algorithm, 11), engine=engine)
@@ -270,9 +274,7 @@ def test_who_comes_too_late() -> None:
             sim.compute(100.0)
         dist.barrier()
 
-    with pytest.raises(
-        DistTimeout, match=r"waited 5.0 s of virtual time in barrier .* for rank 1, which did not"
-    ):
+    with pytest.raises(DistTimeout, match=r"waited 5.0 s of virtual time in barrier .* for rank 1, which did not"):
         sim.run(program, 3, timeout=5, endless=None, engine="lockstep")
 
 

@@ -134,9 +134,7 @@ def test_is_completed_may_say_no_or_yes() -> None:
         return said
 
     found = sim.exhaust(program, 2)
-    assert sorted(results[0] for results in found.results) == [
-        [False, False], [False, True], [True, True],
-    ]  # fmt: skip
+    assert sorted(results[0] for results in found.results) == [[False, False], [False, True], [True, True]]
     assert found.is_complete and sim.exhaust(program, 2, denials=0).runs == 1
 
 

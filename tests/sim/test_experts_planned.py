@@ -37,15 +37,20 @@ def loss(layout: TrainingLayout, **changes: Any) -> float:
 @pytest.mark.parametrize(
     "layout",
     [
-        TrainingLayout(shards=2, experts=2), TrainingLayout(shards=4, experts=2), TrainingLayout(shards=4, experts=4),
-        TrainingLayout(shards=2), TrainingLayout(tensor=2), TrainingLayout(tensor=2, shards=2, experts=2),
-        TrainingLayout(tensor=2, shards=2, experts=2, sequence=False), TrainingLayout(shards=2, experts=2, zero=1),
+        TrainingLayout(shards=2, experts=2),
+        TrainingLayout(shards=4, experts=2),
+        TrainingLayout(shards=4, experts=4),
+        TrainingLayout(shards=2),
+        TrainingLayout(tensor=2),
+        TrainingLayout(tensor=2, shards=2, experts=2),
+        TrainingLayout(tensor=2, shards=2, experts=2, sequence=False),
+        TrainingLayout(shards=2, experts=2, zero=1),
         TrainingLayout(replicas=2, shards=2, experts=2, checkpoint="full"),
         TrainingLayout(pipeline=2, shards=2, experts=2, checkpoint="selective"),
         TrainingLayout(shards=2, experts=2, ahead=True),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_ranks_that_share_experts_do_what_one_does(layout: TrainingLayout) -> None:
     """Two steps: the second one has the gradients of all matrices in it. All words find a slot here."""
     assert loss(layout) == pytest.approx(loss(TrainingLayout()), rel=1e-6)
@@ -81,9 +86,7 @@ def test_parameters_are_those_of_the_built_model() -> None:
     ("name", "billions", "active"),
     [("mixtral-8x7b", 46.7, 12.9), ("qwen3-30b-a3b", 30.5, 3.3), ("deepseek-v3", 671, 37)],
 )
-def test_shipped_models_have_as_many_parameters_as_they_say(
-    name: str, billions: float, active: float
-) -> None:
+def test_shipped_models_have_as_many_parameters_as_they_say(name: str, billions: float, active: float) -> None:
     """Latent attention is told as usual one, which has 4 billion parameters more in all layers."""
     model = model_files.read(name)
     assert model.parameters / 1e9 == pytest.approx(billions, rel=0.01)
@@ -94,9 +97,7 @@ def test_shipped_models_have_as_many_parameters_as_they_say(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "layout",
-    [TrainingLayout(shards=4, experts=4), TrainingLayout(2, 2, shards=2, experts=2, zero=1)],
-    ids=str,
+    "layout", [TrainingLayout(shards=4, experts=4), TrainingLayout(2, 2, shards=2, experts=2, zero=1)], ids=str
 )
 def test_one_rank_of_each_role_tells_what_all_take(layout: TrainingLayout) -> None:
     model = MODEL.changed(layers=4, batch=4 * layout.data)
@@ -120,10 +121,13 @@ def test_a_plan_tries_experts_on_several_ranks() -> None:
 
 @pytest.mark.parametrize(
     "layout",
-    [TrainingLayout(shards=4, experts=4), TrainingLayout(shards=2, replicas=2, experts=2, checkpoint="op"),
-     TrainingLayout(pipeline=2, shards=2, experts=2, tensor=2)],
+    [
+        TrainingLayout(shards=4, experts=4),
+        TrainingLayout(shards=2, replicas=2, experts=2, checkpoint="op"),
+        TrainingLayout(pipeline=2, shards=2, experts=2, tensor=2),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_no_layout_with_experts_is_faster_than_its_bound(layout: TrainingLayout) -> None:
     model = MODEL.changed(
         layers=4, width=256, head=64, expert_ffn=256, ffn=512, sequence=128, words=512, batch=4 * layout.data
@@ -154,15 +158,7 @@ def test_an_exchange_of_a_class_takes_what_that_of_all_ranks_takes(
 ) -> None:
     here = cluster("h100", gpus, f"nvlink{node}+400G")
     full, folded = (
-        runner.run(
-            exchanges,
-            gpus,
-            (ranks, stride, 1000),
-            net=here.network,
-            shapes=True,
-            device=here.device,
-            fold=fold,
-        )
+        runner.run(exchanges, gpus, (ranks, stride, 1000), net=here.network, shapes=True, device=here.device, fold=fold)
         for fold in (False, lambda rank: 0)
     )
     assert [rank.time for rank in full.ranks] == [rank.time for rank in folded.ranks]
@@ -172,12 +168,18 @@ def test_an_exchange_of_a_class_takes_what_that_of_all_ranks_takes(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"top_k": 9}, "top_k is 1 to 4"), ({"experts": 0}, "needs experts"), ({"dense_layers": 5}, "more than 3 layers"),
-        ({"capacity": 0}, "capacity is above 0"), ({"kind": "gpt"}, "experts need kind"), ({"experts": 1.5}, "whole number"),
-        ({"head": -1}, "head is a whole number"), ({"tied": 1}, "tied is true or false"), ({"flash": "4"}, "flash is"),
+        ({"top_k": 9}, "top_k is 1 to 4"),
+        ({"experts": 0}, "needs experts"),
+        ({"dense_layers": 5}, "more than 3 layers"),
+        ({"capacity": 0}, "capacity is above 0"),
+        ({"kind": "gpt"}, "experts need kind"),
+        ({"experts": 1.5}, "whole number"),
+        ({"head": -1}, "head is a whole number"),
+        ({"tied": 1}, "tied is true or false"),
+        ({"flash": "4"}, "flash is"),
         ({"products": "int8"}, "products is"),
     ],
-)  # fmt: skip
+)
 def test_wrong_sizes_are_named(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         MODEL.changed(**changes)
@@ -186,7 +188,5 @@ def test_wrong_sizes_are_named(changes: dict[str, Any], said: str) -> None:
 def test_experts_have_to_divide() -> None:
     faults = [*layouts.faults(TrainingLayout(shards=6, experts=3), MODEL.changed(batch=12), 6)]
     assert any("ep = 3 does not divide experts = 4" in fault for fault in faults)
-    assert any(
-        "ep = 2 does not divide shards = 1" in f for f in layouts.faults(TrainingLayout(experts=2), MODEL, 1)
-    )
+    assert any("ep = 2 does not divide shards = 1" in f for f in layouts.faults(TrainingLayout(experts=2), MODEL, 1))
     assert layout_words.read("fsdp=4 ep=2", MODEL, 4)[1].experts == 2

@@ -101,9 +101,7 @@ def averaged_as_they_come() -> None:
     ],
 )
 @pytest.mark.parametrize("size", [3, 5])
-def test_planted_bugs_are_found_made_small_and_replayed(
-    program: Any, faults: Any, needed: int, size: int
-) -> None:
+def test_planted_bugs_are_found_made_small_and_replayed(program: Any, faults: Any, needed: int, size: int) -> None:
     bug = sim.explore(program, size, seeds=100, faults=faults)
     assert bug is not None and isinstance(bug.error, AssertionError)
     small = bug.minimise()

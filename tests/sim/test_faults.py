@@ -212,9 +212,7 @@ def test_a_killed_rank_is_lost_and_reaches_nobody_any_more(size: int) -> None:
     assert all(str(said).startswith("lost ") and " after 1.0" in str(said) for said in others)
     with pytest.raises(PeerLost, match=r"its process was killed at 2.5 ms") as caught:
         sim.run(train, size, net=NET, faults=[sim.crash(1, at="2.5ms")])
-    assert "rank 1 was killed at 2.5 ms, after op #1; it did not come to #2" in "".join(
-        caught.value.__notes__
-    )
+    assert "rank 1 was killed at 2.5 ms, after op #1; it did not come to #2" in "".join(caught.value.__notes__)
 
 
 def test_who_has_finished_cannot_be_killed() -> None:

@@ -13,16 +13,8 @@ from hypothesis import given, settings, strategies as st
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed.fsdp import fully_shard
-from minitorch_dist.distributed.pipelining import (
-    PipelineStage,
-    Schedule1F1B,
-    ScheduleInterleaved1F1B,
-)
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleInterleaved1F1B
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from mtd.planning.fold.rank_number import RankNumber
 from tests.sim import test_shapes as programs
@@ -71,10 +63,13 @@ def pipelines(pp: int, dp: int, chunks: int = 1) -> None:
     stages = [
         PipelineStage(
             DistributedDataParallel(tower(), process_group=mesh.get_group("dp")),
-            rank + number * pp, pp * chunks, torch.device("cuda"), group=group,
+            rank + number * pp,
+            pp * chunks,
+            torch.device("cuda"),
+            group=group,
         )
         for number in range(chunks)
-    ]  # fmt: skip
+    ]
     schedule: Any = (
         Schedule1F1B(stages[0], 4, loss_fn=nn.functional.mse_loss)
         if chunks == 1
@@ -197,9 +192,7 @@ def test_a_rank_number_is_its_number_and_tells_whom_a_comparison_separates(add: 
     found, of_all = (rank + add) * by // 2 % 7 - rank, (ranks + add) * by // 2 % 7 - ranks
     assert isinstance(found, RankNumber) and int(found) == of_all[5]
     assert (found < 3) == (of_all[5] < 3) and (rank == 2) is False and bool(rank)
-    assert [answers for answers, _ in told] == [
-        (of_all < 3).tolist(), (ranks == 2).tolist(), (ranks != 0).tolist()
-    ]  # fmt: skip
+    assert [answers for answers, _ in told] == [(of_all < 3).tolist(), (ranks == 2).tolist(), (ranks != 0).tolist()]
     assert all(own == answers[5] for answers, own in told)
     assert (rank == np.array([4, 5])).tolist() == [False, True] and len(told) == 3
     assert {rank: 1}[RankNumber(5, ranks, rank.agree)] == 1 and f"{rank} {rank / 2}" == "5 2.5"

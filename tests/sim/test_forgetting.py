@@ -44,8 +44,7 @@ def all_to_all(own, rank, size):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @pytest.mark.parametrize(
-    "call",
-    [broadcast, reduce, all_reduce, gather, scatter, all_gather, reduce_scatter, all_to_all],
+    "call", [broadcast, reduce, all_reduce, gather, scatter, all_gather, reduce_scatter, all_to_all]
 )
 def test_nothing_is_kept(call, size) -> None:
     def program():

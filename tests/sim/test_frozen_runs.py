@@ -31,9 +31,7 @@ def test_runs_are_those_of_before(part: str, size: int) -> None:
 
 @pytest.mark.parametrize("size", program.SIZES)
 @pytest.mark.parametrize("part", list(program.PARTS))
-def test_they_are_the_same_without_the_fast_forms(
-    part: str, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_they_are_the_same_without_the_fast_forms(part: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only where clocks are moved together (`lockstep`) has a run another digest, as no message departs."""
     monkeypatch.setattr(message_engine, "_kinds", [MessageEngine])
     found, frozen = program.PARTS[part](size), DATA[part][str(size)]
@@ -46,7 +44,10 @@ def test_they_are_the_same_without_the_fast_forms(
 def test_the_environment_leaves_the_fast_forms_out() -> None:
     said = subprocess.run(
         [sys.executable, "-c", "from minitorch_dist.sim import message_engine as e; print(e._kinds[-1].__name__)"],
-        env={**os.environ, "MINITORCH_DIST_SIMPLE": "1"}, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        env={**os.environ, "MINITORCH_DIST_SIMPLE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     assert said == "MessageEngine\n"
     assert message_engine._kinds[-1].__name__ == "BatchedEngine"

@@ -82,11 +82,8 @@ def saving() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [
-        nothing, beginning_and_ending, objects_of_all, objects_of_one, groups_and_barriers, ddp, fsdp,
-        sharded, saving,
-    ],
-)  # fmt: skip
+    [nothing, beginning_and_ending, objects_of_all, objects_of_one, groups_and_barriers, ddp, fsdp, sharded, saving],
+)
 def test_messages_grow_little_faster_than_the_world(
     program: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,11 +81,7 @@ def test_a_message_that_cannot_be_taken_holds_up_no_other() -> None:
 def test_ways_that_are_forgotten_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def everybody_to_everybody(node: SimulatedNode) -> int:
         for step in range(1, node.world_size):
-            node.exchange(
-                (node.rank + step) % node.world_size,
-                bytes(100),
-                (node.rank - step) % node.world_size,
-            )
+            node.exchange((node.rank + step) % node.world_size, bytes(100), (node.rank - step) % node.world_size)
         return node.now()
 
     whole = nodes.run(everybody_to_everybody, 5, NET)

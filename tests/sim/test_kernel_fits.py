@@ -84,8 +84,9 @@ def test_efficiency_grows_with_every_size_and_with_length() -> None:
     lengths = [device.efficiency(AttentionSizes(n, 128, "2")) for n in (512, 2048, 65536)]
     assert lengths == sorted(lengths)
     assert device.efficiency(AttentionSizes(512, 96, "2")) in (  # the nearest head
-        device.efficiency(AttentionSizes(512, 64, "2")), device.efficiency(AttentionSizes(512, 128, "2"))
-    )  # fmt: skip
+        device.efficiency(AttentionSizes(512, 64, "2")),
+        device.efficiency(AttentionSizes(512, 128, "2")),
+    )
     assert device.efficiency(AttentionSizes(512, 128, "9")) == device.top  # nobody has measured it
 
 
@@ -101,10 +102,18 @@ def test_chips_of_one_family_have_one_efficiency(one: str, other: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"stream": 0}, {"stream": 2}, {"half_area": -1}, {"half_depth": "x"}, {"tops": {"float8": 3}}, {"tops": 3},
-        {"attention": {"2/64": [0.5]}}, {"attention": {"2/64": [2, 1]}}, {"attention": {"2/64": "ab"}}, {"attention": 1},
+        {"stream": 0},
+        {"stream": 2},
+        {"half_area": -1},
+        {"half_depth": "x"},
+        {"tops": {"float8": 3}},
+        {"tops": 3},
+        {"attention": {"2/64": [0.5]}},
+        {"attention": {"2/64": [2, 1]}},
+        {"attention": {"2/64": "ab"}},
+        {"attention": 1},
     ],
-)  # fmt: skip
+)
 def test_wrong_efficiencies_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError):
         sim.gpu("h100", **wrong)

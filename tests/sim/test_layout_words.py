@@ -49,13 +49,22 @@ def test_the_ends_of_a_pipeline_have_a_layer_fewer_where_that_divides() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "says nothing"), ("fsdp=8 mirco=2", "no word 'mirco' .perhaps micro"), ("fsdp=8 fsdp=8", "twice"),
-        ("fsdp=x", "fsdp is a whole number above 0, not 'x'"), ("fsdp=0", "not '0'"), ("fsdp", "not ''"),
-        ("fsdp=٣", "not '٣'"), ("micro=-1", "not '-1'"), ("fsdp=99999999999999999999", "not '9999"),
-        ("fsdp=8 zero=4", "zero is 1, 2, 3, not '4'"), ("fsdp=8 recompute=some", "not 'some'"),
-        ("fsdp=4", "takes 4 GPUs, and there are 8"), ("tp=8 pp=2", "there are 8"), ("fsdp=8 vp=2", "pipeline"),
+        ("", "says nothing"),
+        ("fsdp=8 mirco=2", "no word 'mirco' .perhaps micro"),
+        ("fsdp=8 fsdp=8", "twice"),
+        ("fsdp=x", "fsdp is a whole number above 0, not 'x'"),
+        ("fsdp=0", "not '0'"),
+        ("fsdp", "not ''"),
+        ("fsdp=٣", "not '٣'"),
+        ("micro=-1", "not '-1'"),
+        ("fsdp=99999999999999999999", "not '9999"),
+        ("fsdp=8 zero=4", "zero is 1, 2, 3, not '4'"),
+        ("fsdp=8 recompute=some", "not 'some'"),
+        ("fsdp=4", "takes 4 GPUs, and there are 8"),
+        ("tp=8 pp=2", "there are 8"),
+        ("fsdp=8 vp=2", "pipeline"),
     ],
-)  # fmt: skip
+)
 def test_wrong_words_are_named(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=f"--layout.*{said}"):
         layout(text, 8)

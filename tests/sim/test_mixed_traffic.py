@@ -12,18 +12,7 @@ from minitorch_dist import distributed as dist, sim
 from minitorch_dist.distributed import rpc
 from tests.deep import seeds
 
-KINDS = (
-    "call",
-    "calls",
-    "remote",
-    "ring",
-    "exchange",
-    "sum",
-    "sub",
-    "gather",
-    "barrier",
-    "compute",
-)
+KINDS = ("call", "calls", "remote", "ring", "exchange", "sum", "sub", "gather", "barrier", "compute")
 
 
 def twice(x: int) -> int:
@@ -114,10 +103,16 @@ def test_a_right_program_is_never_accused(size: int) -> None:
 
 
 FAULTS: list[sim.Fault] = [
-    sim.drop(0.3), sim.delay("1ms", p=0.3), sim.duplicate(0.3), sim.reorder(0.3), sim.jitter("80us"),
-    sim.clog(1, "in", at="20us", until="1ms"), sim.clog(0, "out", at="20us", until="1ms"),
-    sim.partition({0}, {1}, at="30us", heal="2ms"), sim.slow(1, 5, "network"),
-]  # fmt: skip
+    sim.drop(0.3),
+    sim.delay("1ms", p=0.3),
+    sim.duplicate(0.3),
+    sim.reorder(0.3),
+    sim.jitter("80us"),
+    sim.clog(1, "in", at="20us", until="1ms"),
+    sim.clog(0, "out", at="20us", until="1ms"),
+    sim.partition({0}, {1}, at="30us", heal="2ms"),
+    sim.slow(1, 5, "network"),
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=str)

@@ -79,11 +79,7 @@ def test_networks_in_words_and_files(tmp_path: Path) -> None:
     path = tmp_path / "links.json"
     calibration.save_network(path, 7_000_000, Fraction(3, 2), {"measured": "nothing"})
     assert sim.run(many, 2, (1,), net=str(path)).time == 7_000_000 + 1500
-    for wrong in (
-        "carrier pigeons",
-        "two_level:nodes=2",
-        "two_level:nodes=2,gpus=1,intra=x,inter=y",
-    ):
+    for wrong in ("carrier pigeons", "two_level:nodes=2", "two_level:nodes=2,gpus=1,intra=x,inter=y"):
         with pytest.raises(ValueError):
             nets.read(wrong)
     path.write_text("{}")

@@ -21,9 +21,7 @@ from transports.clock import PICO
 
 WIDTH = 24
 SIZES = (1, 2, 3, 5, 8)
-HOSTED = sim.Device(
-    "hosted", {"float32": "1T"}, 1e30, "1GB", host="1TB/s", host_memory="500GB/s"
-)  # 1 ps a byte, and 2
+HOSTED = sim.Device("hosted", {"float32": "1T"}, 1e30, "1GB", host="1TB/s", host_memory="500GB/s")  # 1 ps a byte, and 2
 ALONE = sim.Device("alone", {"float32": "1T"}, 1e30, "1GB")
 FREE = sim.uniform(0, 0)
 TINY = ModelSizes("tiny", "llama", 4, 8, 4, 12, 8, 8, kv_heads=2, ffn=12)
@@ -31,7 +29,10 @@ TINY = ModelSizes("tiny", "llama", 4, 8, 4, 12, 8, 8, kv_heads=2, ffn=12)
 
 def sharded(layers: int) -> Any:
     """As many layers, each of them a unit of its own; the next one is gathered while one computes."""
-    units = [fully_shard(nn.Linear(WIDTH, WIDTH, bias=False, device="cuda"), offload_policy=CPUOffloadPolicy()) for _ in range(layers)]  # fmt: skip
+    units = [
+        fully_shard(nn.Linear(WIDTH, WIDTH, bias=False, device="cuda"), offload_policy=CPUOffloadPolicy())
+        for _ in range(layers)
+    ]
     for unit, following in itertools.pairwise(units):
         unit.set_modules_to_forward_prefetch([following])
     return units
@@ -78,15 +79,22 @@ def test_copies_are_hidden_by_what_is_computed(size: int, rows: int) -> None:
 
 @pytest.mark.parametrize(
     "layout",
-    some_of([
-        TrainingLayout(shards=2, offload="parameters"), TrainingLayout(shards=2, offload="optimizer", ahead=True),
-        TrainingLayout(shards=4, micro=2, offload="parameters", ahead=True),
-        TrainingLayout(replicas=2, shards=2, offload="parameters"),
-        TrainingLayout(pipeline=2, shards=2, offload="optimizer"),
-        TrainingLayout(pipeline=2, tensor=2, offload="parameters"),
-    ], 0, 1, 3, 5),
+    some_of(
+        [
+            TrainingLayout(shards=2, offload="parameters"),
+            TrainingLayout(shards=2, offload="optimizer", ahead=True),
+            TrainingLayout(shards=4, micro=2, offload="parameters", ahead=True),
+            TrainingLayout(replicas=2, shards=2, offload="parameters"),
+            TrainingLayout(pipeline=2, shards=2, offload="optimizer"),
+            TrainingLayout(pipeline=2, tensor=2, offload="parameters"),
+        ],
+        0,
+        1,
+        3,
+        5,
+    ),
     ids=str,
-)  # fmt: skip
+)
 def test_one_rank_of_each_role_takes_what_all_ranks_take(layout: TrainingLayout) -> None:
     here = cluster("h100", layout.ranks, "nvlink2+400G")
     folded = search.whole_step(TINY, layout, here)
@@ -99,7 +107,7 @@ def test_one_rank_of_each_role_takes_what_all_ranks_take(layout: TrainingLayout)
 @pytest.mark.parametrize("offload", offloading.OFFLOADS[1:])
 def test_less_is_held_and_a_step_takes_longer(offload: str) -> None:
     here, model = cluster("h100", 2, "nvlink8+400G"), model_files.read("gpt-small").changed(layers=2, batch=4)
-    usual, other = (search.simulated(model, TrainingLayout(shards=2, offload=each), here) for each in ("none", offload))  # fmt: skip
+    usual, other = (search.simulated(model, TrainingLayout(shards=2, offload=each), here) for each in ("none", offload))
     nbytes = 14 * model.parameters  # of AdamW, for one of two ranks
     update = nbytes / here.device.host_memory - here.device.time(nbytes) / PICO
     assert other.seconds > usual.seconds + update
@@ -108,13 +116,15 @@ def test_less_is_held_and_a_step_takes_longer(offload: str) -> None:
         assert other.memory["parameter"] < usual.memory["parameter"]
 
 
-def test_the_command_says_what_is_offloaded(capsys: pytest.CaptureFixture[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_the_command_says_what_is_offloaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["--layout", "fsdp=2 accumulate=1 offload=parameters"]
     assert cli.main(["plan", "gpt-small", "--gpus", "2", *words, "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["layout"]["offload"] == "parameters"
     assert cli.main(["plan", "gpt-small", "--gpus", "2", "--device", "b200", *words]) == 2
-    assert "offload: nobody has told the link of a B200-SXM to its host" in " ".join(capsys.readouterr().err.split())  # fmt: skip
+    assert "offload: nobody has told the link of a B200-SXM to its host" in " ".join(capsys.readouterr().err.split())
     with pytest.raises(ValueError, match="offload is none, optimizer, parameters, not 'all'"):
         layout_words.read("fsdp=2 offload=all", TINY, 2)
 

@@ -54,9 +54,14 @@ def programs(draw: Any) -> tuple[int, list[Send], int]:
     size = draw(st.sampled_from([2, 3, 5, 8]))
     ranks = st.sampled_from([0, 1, 0, 1, size - 1])  # so that many have the same way
     send = st.builds(
-        Send, ranks, ranks, st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([0, 1, 3, 20, 300]),
-        st.sampled_from(["isend", "isend", "send", "batch"]), st.sampled_from([0, 0, 0, 500, 30_000]),
-    )  # fmt: skip
+        Send,
+        ranks,
+        ranks,
+        st.sampled_from([0, 0, 0, 1, 2]),
+        st.sampled_from([0, 1, 3, 20, 300]),
+        st.sampled_from(["isend", "isend", "send", "batch"]),
+        st.sampled_from([0, 0, 0, 500, 30_000]),
+    )
     length = draw(st.integers(2, 30))
     sends = draw(st.lists(send, min_size=length, max_size=length))
     sends = [one for one in sends if one.src != one.dst]
@@ -98,25 +103,21 @@ def play(sends: list[Send], receives_first: bool) -> None:
 @pytest.mark.slow
 @settings(max_examples=examples(50), deadline=None)
 @given(
-    programs(), st.sampled_from(LETTERS), st.sampled_from(sorted(NETS)), st.booleans(), st.booleans(),
+    programs(),
+    st.sampled_from(LETTERS),
+    st.sampled_from(sorted(NETS)),
+    st.booleans(),
+    st.booleans(),
     st.sampled_from(["auto", "threads"]),
-)  # fmt: skip
+)
 def test_receives_get_messages_in_the_order_of_the_sends(
-    program: tuple[int, list[Send], int],
-    letters: str,
-    net: str,
-    calm: bool,
-    first: bool,
-    engine: str,
+    program: tuple[int, list[Send], int], letters: str, net: str, calm: bool, first: bool, engine: str
 ) -> None:
     size, sends, seed = program
     if "wait" in net or "s" in letters:  # those who send before they receive would wait for ever
         sends, first = [one._replace(how="isend") for one in sends], True
     faults = () if calm else sim.chaos(max_faults=3).plan(seed, size, 10**8)
-    sim.run(
-        play, size, [sends, first], net=NETS[net], seed=seed, hardships=letters, faults=faults,
-        engine=engine,
-    )  # fmt: skip
+    sim.run(play, size, [sends, first], net=NETS[net], seed=seed, hardships=letters, faults=faults, engine=engine)
 
 
 def two(how: str) -> None:
@@ -163,12 +164,11 @@ def test_a_long_message_does_not_take_the_receive_of_a_short_one() -> None:
 @settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.sampled_from([0, 1, 100, 5000])), max_size=30),
-    st.sampled_from([name for name in sorted(NETS) if name != "free"]), st.booleans(),
+    st.sampled_from([name for name in sorted(NETS) if name != "free"]),
+    st.booleans(),
     st.integers(0, 2**16),
-)  # fmt: skip
-def test_a_transport_keeps_the_order(
-    sends: list[tuple[bool, int]], net: str, is_late: bool, seed: int
-) -> None:
+)
+def test_a_transport_keeps_the_order(sends: list[tuple[bool, int]], net: str, is_late: bool, seed: int) -> None:
     """On the wire, whatever belongs to which receive above it: half of the messages wait for their receiver."""
 
     numbers = count()

@@ -44,9 +44,13 @@ def test_clocks_tell_virtual_time(engine: str) -> None:
         time.sleep(3600)
         sim.compute("400s")
         return [
-            time.time() - begun[0], time.monotonic() - begun[1], time.perf_counter() - begun[2],
-            (time.time_ns() - begun[3]) / 1e9, sim.now(), time.time(),
-        ]  # fmt: skip
+            time.time() - begun[0],
+            time.monotonic() - begun[1],
+            time.perf_counter() - begun[2],
+            (time.time_ns() - begun[3]) / 1e9,
+            sim.now(),
+            time.time(),
+        ]
 
     report = sim.run(program, 3, engine=engine)
     assert report.results == [[4000.0] * 5 + [946_688_800.0]] * 3
@@ -62,9 +66,14 @@ def wall() -> list[str]:
     assert pickle.loads(pickle.dumps([now, date.today()])) == [now, datetime.date.today()]
     assert by_name(2020, 1, 2, tzinfo=UTC) < now - datetime.timedelta(-(10**4))
     return [
-        f"{now}", f"{by_name.now(UTC)}", f"{by_name.utcnow()}", f"{date.today().year}",
-        time.strftime("%Y", time.gmtime()), f"{time.localtime().tm_year}", time.ctime()[-4:],
-    ]  # fmt: skip
+        f"{now}",
+        f"{by_name.now(UTC)}",
+        f"{by_name.utcnow()}",
+        f"{date.today().year}",
+        time.strftime("%Y", time.gmtime()),
+        f"{time.localtime().tm_year}",
+        time.ctime()[-4:],
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:.*utcnow:DeprecationWarning")
@@ -260,9 +269,14 @@ def test_ranks_print_and_log_to_streams_with_threads_of_their_own(
     listened.flush()
     for rank in range(size):
         for said, times in {
-            f"rank {rank}\n": 1, f"log {rank}\n": 2, f"warning {rank}\n": 1, f"to stderr {rank}\n": 1,
-            f"\rbar {rank}: 2": 1, f"KeyError: 'pear {rank}'": 3, f"rich {rank}": 1,
-        }.items():  # fmt: skip
+            f"rank {rank}\n": 1,
+            f"log {rank}\n": 2,
+            f"warning {rank}\n": 1,
+            f"to stderr {rank}\n": 1,
+            f"\rbar {rank}: 2": 1,
+            f"KeyError: 'pear {rank}'": 3,
+            f"rich {rank}": 1,
+        }.items():
             assert stream.text.count(said) == times, said
         assert f"log {rank}\n" in listened.text
     stream.close()

@@ -94,22 +94,38 @@ def random_case(seed: int) -> tuple[ModelSizes, TrainingLayout, GpuCluster]:
     if pipeline > 1:
         schedule, stages = draw.choice([("1F1B", 1), ("GPipe", 1), ("Interleaved1F1B", 2)])
     layout = TrainingLayout(
-        draw.choice([1, 2]), pipeline, draw.choice([1, 2, 3]), draw.choice([1, 1, 2]),
-        draw.choice([1, 2]), draw.choice(["none", "selective", "full"]), schedule, stages,
+        draw.choice([1, 2]),
+        pipeline,
+        draw.choice([1, 2, 3]),
+        draw.choice([1, 1, 2]),
+        draw.choice([1, 2]),
+        draw.choice(["none", "selective", "full"]),
+        schedule,
+        stages,
         draw.choice([1, 2, 3]) if pipeline == 1 else 0,
-    )  # fmt: skip
+    )
     kind, micro = draw.choice(["llama", "gpt"]), pipeline * draw.choice([1, 2])
     model = ModelSizes(
-        "any", kind, layout.all_stages, 256, 8, draw.choice([500, 4000]), 512,
-        micro * layout.micro * layout.data, kv_heads=4 if kind == "llama" else 8, ffn=768,
+        "any",
+        kind,
+        layout.all_stages,
+        256,
+        8,
+        draw.choice([500, 4000]),
+        512,
+        micro * layout.micro * layout.data,
+        kv_heads=4 if kind == "llama" else 8,
+        ffn=768,
         gradients=draw.choice(["float32", "bfloat16"]),
-    )  # fmt: skip
+    )
     rate, node = draw.choice([450, 50, 5, 0.2]), draw.choice([1, 2, 4, 8])
     nic = draw.choice(["per_gpu", "beside", "per_node"])
-    net = draw.choice([
-        f"sim://?latency=5us&rate={rate}GB/s",
-        f"two_level:nodes={-(-layout.ranks // node)},gpus={node},intra=2us/450GB/s,inter=5us/{rate}GB/s,nic={nic}",
-    ])  # fmt: skip
+    net = draw.choice(
+        [
+            f"sim://?latency=5us&rate={rate}GB/s",
+            f"two_level:nodes={-(-layout.ranks // node)},gpus={node},intra=2us/450GB/s,inter=5us/{rate}GB/s,nic={nic}",
+        ]
+    )
     speeds = draw.choice([{}, {draw.randrange(layout.ranks): draw.choice([0.5, 1.5])}])
     assert not [*faults(layout, model, layout.ranks)]
     return model, layout, cluster("h100", layout.ranks, net, speeds=speeds)

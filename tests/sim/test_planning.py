@@ -45,17 +45,13 @@ def test_llamas_have_as_many_parameters_as_they_say() -> None:
         assert model_files.read(name).parameters / 1e9 == pytest.approx(billions, abs=0.05)
 
 
-@pytest.mark.parametrize(
-    "model", [GPT, LLAMA, VIT, IMAGES], ids=lambda model: f"{model.kind}-{model.sequence}"
-)
+@pytest.mark.parametrize("model", [GPT, LLAMA, VIT, IMAGES], ids=lambda model: f"{model.kind}-{model.sequence}")
 def test_parameters_are_those_of_the_built_model(model: ModelSizes) -> None:
     built = TransformerPart(model, range(model.layers), "none")
     assert sum(p.numel() for p in built.parameters()) == model.parameters
 
 
-IMAGE_LINES = (
-    'kind = "vit"\nlayers = 2\nwidth = 8\nheads = 2\nimage = 224\npatch = 16\nclasses = 10\nbatch = 4\n'
-)
+IMAGE_LINES = 'kind = "vit"\nlayers = 2\nwidth = 8\nheads = 2\nimage = 224\npatch = 16\nclasses = 10\nbatch = 4\n'
 
 
 def test_a_vision_transformer_by_path(tmp_path: Path) -> None:
@@ -66,21 +62,25 @@ def test_a_vision_transformer_by_path(tmp_path: Path) -> None:
     model = model_files.read(str(own))
     assert (model.sequence, model.parameters) == (197, 304_326_632)
     assert model.flops_per_token * model.sequence / 6e9 == pytest.approx(61.6, rel=0.001)
-    assert (
-        model_files.read(str(own)).changed(pooling="mean", sequence=196).parameters
-        == 304_326_632 - 1024 - 1024
-    )
+    assert model_files.read(str(own)).changed(pooling="mean", sequence=196).parameters == 304_326_632 - 1024 - 1024
 
 
 @pytest.mark.parametrize(
     "layout",
-    some_of([
-        TrainingLayout(shards=3, micro=2), TrainingLayout(pipeline=2, micro=2, checkpoint="selective"),
-        TrainingLayout(shards=2, micro=2, checkpoint="full"), TrainingLayout(tensor=2, micro=2),
-        TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2),
-    ], 0, 1, 4),
+    some_of(
+        [
+            TrainingLayout(shards=3, micro=2),
+            TrainingLayout(pipeline=2, micro=2, checkpoint="selective"),
+            TrainingLayout(shards=2, micro=2, checkpoint="full"),
+            TrainingLayout(tensor=2, micro=2),
+            TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2),
+        ],
+        0,
+        1,
+        4,
+    ),
     ids=str,
-)  # fmt: skip
+)
 def test_layouts_of_a_vision_transformer_learn_the_same(layout: TrainingLayout) -> None:
     model = (IMAGES if layout.tensor == 1 else VIT).changed(batch=4 * layout.data)
     numbers, shapes = (step(model, layout, each) for each in (False, True))
@@ -176,19 +176,14 @@ LAYOUTS = [
     TrainingLayout(pipeline=2, tensor=2, micro=2),
     TrainingLayout(pipeline=2, tensor=2, shards=2, micro=2, sequence=False),
     TrainingLayout(
-        pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, context=2, micro=2,
-        zero=2, light_ends=True,
+        pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, context=2, micro=2, zero=2, light_ends=True
     ),
-    TrainingLayout(
-        pipeline=2, stages=2, schedule="Interleaved1F1B", shards=2, micro=2, zero=2, ahead=True
-    ),
-]  # fmt: skip
+    TrainingLayout(pipeline=2, stages=2, schedule="Interleaved1F1B", shards=2, micro=2, zero=2, ahead=True),
+]
 
 
 def step(model: ModelSizes, layout: TrainingLayout, shapes: bool) -> sim.Report[dict[str, object]]:
-    return sim.run(
-        train, layout.ranks, (model, layout, 2, "float32"), shapes=shapes, device=sim.gpu("h100"), net=NET
-    )
+    return sim.run(train, layout.ranks, (model, layout, 2, "float32"), shapes=shapes, device=sim.gpu("h100"), net=NET)
 
 
 @pytest.mark.parametrize("layout", some_of(LAYOUTS, 0, 2, 3, 6, 7, 8, 10, 12, 14), ids=str)
@@ -197,9 +192,7 @@ def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: Traini
     numbers, shapes = (step(model, layout, each) for each in (False, True))
     assert numbers.time == shapes.time
     for one, other in zip(numbers.ranks, shapes.ranks, strict=True):
-        assert (one.device, one.bytes_sent, one.peak_bytes) == (
-            other.device, other.bytes_sent, other.peak_bytes,
-        )  # fmt: skip
+        assert (one.device, one.bytes_sent, one.peak_bytes) == (other.device, other.bytes_sent, other.peak_bytes)
     assert [each["peak"] for each in numbers.results] == [each["peak"] for each in shapes.results]
     learnt = [float(sum(each["losses"])) for each in numbers.results if each["losses"]]
     if layout.context > 1:  # each has a part of the sequences
@@ -211,33 +204,23 @@ def test_shapes_take_what_numbers_take_and_layouts_learn_the_same(layout: Traini
 @pytest.mark.slow
 def test_a_step_of_roles_proved_with_fewer_stages_is_the_step_of_all_ranks() -> None:
     """Of 4 layers, the first and the last of 6 stages have none."""
-    layout = TrainingLayout(
-        pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, zero=2, light_ends=True
-    )
+    layout = TrainingLayout(pipeline=2, stages=3, schedule="Interleaved1F1B", shards=2, zero=2, light_ends=True)
     here = cluster("h100", 4, "nvlink2+400G")
     folded = search.whole_step(LLAMA, layout, here)
     full = search.step(LLAMA, layout, here, 1, 4, False)
     assert folded.folded is not None and folded.folded.classes == 2
     assert folded.time == full.time
     for one, other in zip(folded.ranks, full.ranks, strict=True):
-        assert (one.device, one.bytes_sent, one.peak_bytes) == (
-            other.device, other.bytes_sent, other.peak_bytes,
-        )  # fmt: skip
+        assert (one.device, one.bytes_sent, one.peak_bytes) == (other.device, other.bytes_sent, other.peak_bytes)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",
-    [
-        TrainingLayout(shards=2),
-        TrainingLayout(pipeline=2, shards=2, zero=2),
-        TrainingLayout(pipeline=2),
-    ],
+    [TrainingLayout(shards=2), TrainingLayout(pipeline=2, shards=2, zero=2), TrainingLayout(pipeline=2)],
     ids=str,
 )
-def test_what_an_allocator_reserves_is_known_where_all_micro_batches_are_run(
-    layout: TrainingLayout,
-) -> None:
+def test_what_an_allocator_reserves_is_known_where_all_micro_batches_are_run(layout: TrainingLayout) -> None:
     model = LLAMA.changed(batch=16 * layout.shards)
     here = cluster("h100", layout.ranks, f"nvlink{layout.ranks}+400G")
     noted, ran = (search.whole_step(model, layout, here, notes) for notes in (True, False))
@@ -260,8 +243,11 @@ def test_kernels_change_times_and_not_numbers(kernels: str, checkpoint: str) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", [TrainingLayout(micro=2, checkpoint="selective"),
-                                    TrainingLayout(tensor=2, shards=2, micro=2, sequence=False)], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "layout",
+    [TrainingLayout(micro=2, checkpoint="selective"), TrainingLayout(tensor=2, shards=2, micro=2, sequence=False)],
+    ids=str,
+)
 def test_whole_attention_learns_the_same(layout: TrainingLayout) -> None:
     whole = GPT.changed(attention="whole")
     numbers, shapes = (step(whole, layout, each) for each in (False, True))
@@ -274,9 +260,7 @@ def test_whole_attention_learns_the_same(layout: TrainingLayout) -> None:
 
 def test_gradients_of_two_bytes_are_half_as_many() -> None:
     layout = TrainingLayout(replicas=4, micro=2)
-    sent = {
-        kind: step(GPT.changed(gradients=kind), layout, True).bytes_sent for kind in ("float32", "bfloat16")
-    }
+    sent = {kind: step(GPT.changed(gradients=kind), layout, True).bytes_sent for kind in ("float32", "bfloat16")}
     assert sent["float32"] == 2 * sent["bfloat16"]
 
 

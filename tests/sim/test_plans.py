@@ -17,14 +17,7 @@ import pytest
 from mtd import cli
 from mtd.cli import plan_page
 from mtd.pages import whole_files
-from mtd.planning import (
-    bounds,
-    clusters,
-    formula,
-    reasons,
-    search,
-    unhidden_time,
-)
+from mtd.planning import bounds, clusters, formula, reasons, search, unhidden_time
 from mtd.planning.clusters import cluster
 from mtd.planning.layouts import TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
@@ -114,10 +107,7 @@ def test_the_formula_counts_what_a_rank_keeps(shards: int, replicas: int, pipeli
     layout = TrainingLayout(1, pipeline, shards, replicas, zero=2)
     model = MODEL.changed(layers=2 * pipeline, words=640, batch=2 * layout.data)
     found = search.simulated(model, layout, cluster("h100", layout.ranks, "nvlink2+400G"))
-    told, norm = (
-        formula.memory(model, layout),
-        4 * model.width,
-    )  # the last one is not in the formula
+    told, norm = (formula.memory(model, layout), 4 * model.width)  # the last one is not in the formula
     assert found.memory["optimizer"] == pytest.approx(told["optimizer"], abs=2 * norm)
     table = 2 * model.words * model.width
     assert told["parameter"] - table <= found.memory["parameter"] <= told["parameter"] + 2 * norm
@@ -195,10 +185,7 @@ def test_a_pipeline_gathers_parameters_once_for_all_micro_batches(schedule: str,
 
 def test_messages_between_stages_decide_on_a_slow_link() -> None:
     """With two stages on each rank three times as many are sent. By the formula, and by the run."""
-    here, model = (
-        cluster("h100", 2, "sim://?latency=0s&rate=1MB/s"),
-        MODEL.changed(layers=4, batch=8),
-    )
+    here, model = (cluster("h100", 2, "sim://?latency=0s&rate=1MB/s"), MODEL.changed(layers=4, batch=8))
     told, took = [], []
     for schedule, stages in (("1F1B", 1), ("Interleaved1F1B", 2)):
         layout = TrainingLayout(pipeline=2, schedule=schedule, stages=stages)
@@ -351,9 +338,7 @@ def test_the_command_shows_resumes_and_compares(
 
 
 @pytest.mark.usefixtures("small_model")
-def test_layouts_in_processes_are_layouts_in_one(
-    planned: Planned, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_layouts_in_processes_are_layouts_in_one(planned: Planned, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([*SMALLER, "--json", "--jobs", "2"]) == 0
     assert capsys.readouterr().out == planned.said
 
@@ -374,10 +359,7 @@ def die(*_: object, **more: object) -> None:
 def test_no_category_of_memory_is_negative() -> None:
     """Where peaks of short runs come at different moments, a line through a category may fall below 0."""
     longest = {"memory 3 parameter": 6.0, "memory 3 other": 2.0, "memory 0 other": 9.0}
-    assert search._as_in(longest, "3", {"parameter": 20.0, "other": -4.0}) == {
-        "parameter": 12.0,
-        "other": 4.0,
-    }
+    assert search._as_in(longest, "3", {"parameter": 20.0, "other": -4.0}) == {"parameter": 12.0, "other": 4.0}
 
 
 def test_short_names_tell_layouts_apart_and_fit_the_table() -> None:
@@ -472,9 +454,7 @@ def test_a_full_disk_does_not_end_a_plan(
     out, told = capsys.readouterr()
     assert told.count(".mtd-plan.json cannot be written (No space left on device)") == 1
     assert "It fits: " in out and "mtd plan: p.html: No space left on device" in told
-    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {
-        "p.html": "<!doctype html>of before"
-    }
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"p.html": "<!doctype html>of before"}
 
 
 @pytest.mark.parametrize(
@@ -488,8 +468,13 @@ def test_a_full_disk_does_not_end_a_plan(
     ],
 )
 def test_a_file_to_go_on_from(
-    text: str, status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    text: str,
+    status: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(bounds, "measured", interrupt)
     Path(".mtd-plan.json").write_text(text.replace("plan 3", search.FORMAT.removeprefix("minitorch_dist ")))
@@ -506,20 +491,14 @@ def interrupt(*_: object) -> None:
 def test_a_file_of_other_plans_is_shared(tmp_path: Path) -> None:
     """Rows that another plan has kept meanwhile stay, and a row that is none is none."""
     layout, here = TrainingLayout(shards=2), cluster("h100", 2, "nvlink8+400G")
-    row = search.PlanRow(
-        layout, 1.5, {"parameter": 8.0}, True, {"computing": 1.0}, 3.0, {"within nodes": 6.0}
-    )
+    row = search.PlanRow(layout, 1.5, {"parameter": 8.0}, True, {"computing": 1.0}, 3.0, {"within nodes": 6.0})
     one, other = PlanCache(tmp_path / "kept"), PlanCache(tmp_path / "kept")
     one.put(one.key(MODEL, layout, here), row)
     other.put(other.key(MODEL.changed(batch=8), layout, here), row)
     other.rows["x"] = {"layout": {}, "seconds": "soon"}
     one.keep_seconds("bound", [0.1, 0.2])
     read = PlanCache(tmp_path / "kept")
-    assert (
-        read.get(read.key(MODEL, layout, here))
-        == row
-        == read.get(read.key(MODEL.changed(batch=8), layout, here))
-    )
+    assert read.get(read.key(MODEL, layout, here)) == row == read.get(read.key(MODEL.changed(batch=8), layout, here))
     one.keep_run("run", {"seconds": 0.5})
     assert PlanCache(tmp_path / "kept").runs == {"run": {"seconds": 0.5}}
     assert read.seconds == {"bound": [0.1, 0.2]} and other.get("x") is None and other.get("y") is None
@@ -552,10 +531,7 @@ def test_two_plans_are_compared(planned: Planned, capsys: pytest.CaptureFixture[
         (["gpt-small", "--gpus", "0"], "at least one GPU"),
         (["gpt-small", "--gpus", "7"], "no layout of gpt-small divides"),
         (["gpt-small", "--gpus", "7"], "is no multiple of 7 ranks"),
-        (
-            ["gpt-small", "--gpus", "2", "--straggler", "0:0.5", "--straggler", "0:0.7"],
-            "names rank 0 twice",
-        ),
+        (["gpt-small", "--gpus", "2", "--straggler", "0:0.5", "--straggler", "0:0.7"], "names rank 0 twice"),
         (["gpt-small", "--gpus", "2", "--mtbf", "3h", "--restart", ""], "--restart: "),
         (["gpt-small", "--gpus", "2", "--page", "no/such.html"], "no/such.html: No such file"),
         (["gpt-small", "--gpus", "2", "--page", "."], "Is a directory"),

@@ -90,9 +90,7 @@ def before_it_receives() -> None:
     dist.recv(torch.zeros(3), (rank - 1) % size)
 
 
-PROGRAMS = [
-    is_completed, is_success, several_at_once, sends_beside, looks_into_the_store, before_it_receives,
-]  # fmt: skip
+PROGRAMS = [is_completed, is_success, several_at_once, sends_beside, looks_into_the_store, before_it_receives]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -65,9 +65,12 @@ def test_the_order_of_ranks_follows_the_seed_alone() -> None:
     said = []
     for seed in ("0", "1", "77"):
         done = subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         said += done.stdout.splitlines()
     assert len(said) == 6 and len(set(said)) == 1
     others = {sim.run(who_comes_first_sends_most, 5, seed=seed).digest for seed in range(3, 8)}
@@ -77,9 +80,7 @@ def test_the_order_of_ranks_follows_the_seed_alone() -> None:
 @pytest.mark.parametrize("schedule", schedules.BUILT_IN.values(), ids=str)
 @settings(max_examples=4)
 @given(size=st.integers(2, 9), count=st.sampled_from([0, 1, 40]), seed=st.integers(0, 999), data=st.data())
-def test_no_bound_is_beaten(
-    schedule: Schedule, size: int, count: int, seed: int, data: st.DataObject
-) -> None:
+def test_no_bound_is_beaten(schedule: Schedule, size: int, count: int, seed: int, data: st.DataObject) -> None:
     """On any net, in any order, with messages that come late, twice, or not at first."""
     rng = np.random.default_rng(seed)
     net: Any = data.draw(
@@ -87,25 +88,27 @@ def test_no_bound_is_beaten(
             [
                 sim.uniform("5us", "100Gb/s", "2us"),
                 sim.two_level(3, 3, sim.link("1us", "8GB/s"), sim.link("9us", "1GB/s")),
-                sim.matrix(
-                    [[sim.Link(int(rng.integers(1, 9)) * 10**6, int(rng.integers(0, 99)))] * size] * size
-                ),
+                sim.matrix([[sim.Link(int(rng.integers(1, 9)) * 10**6, int(rng.integers(0, 99)))] * size] * size),
             ]
         )
     )
     faults = data.draw(st.sampled_from([[], ["drop=0.1", "duplicate=0.2", "jitter=20us"]]))
     what = schedule.collective, schedule.algorithm, count
     report = sim.run(
-        collective, size, what, net=net, seed=seed, faults=faults,
-        hardships=data.draw(st.sampled_from(["", ALL])), engine=data.draw(st.sampled_from(["auto", "lockstep"])),
-    )  # fmt: skip
+        collective,
+        size,
+        what,
+        net=net,
+        seed=seed,
+        faults=faults,
+        hardships=data.draw(st.sampled_from(["", ALL])),
+        engine=data.draw(st.sampled_from(["auto", "lockstep"])),
+    )
     whole = 4 * count * (1 if schedule.collective in ("all_reduce", "broadcast", "reduce") else size)
     nbytes = 0 if schedule.collective == "barrier" else whole
     assert report.time >= bounds.least_time(schedule.collective, size, nbytes, estimates.fastest(net, size))
     if schedule.collective not in ROOTED:
-        assert max(rank.bytes_sent for rank in report.ranks) >= bounds.least_bytes(
-            schedule.collective, size, nbytes
-        )
+        assert max(rank.bytes_sent for rank in report.ranks) >= bounds.least_bytes(schedule.collective, size, nbytes)
 
 
 @pytest.mark.parametrize("schedule", MEETING, ids=str)

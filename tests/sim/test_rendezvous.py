@@ -100,9 +100,7 @@ def test_a_circle_of_sends(program: Any, size: int, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-@pytest.mark.parametrize(
-    "program", [one_receives_first, begins_with_isend, in_a_batch, each_to_each_in_another_order]
-)
+@pytest.mark.parametrize("program", [one_receives_first, begins_with_isend, in_a_batch, each_to_each_in_another_order])
 def test_what_needs_no_buffer(program: Any, size: int, engine: str) -> None:
     if size == 1 and program is not each_to_each_in_another_order:
         return

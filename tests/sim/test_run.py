@@ -99,9 +99,7 @@ def test_the_same_run_twice_and_a_thousand_ranks() -> None:
 
 def test_slow_links_between_nodes_show() -> None:
     fast, slow = sim.link("1us", "150GB/s"), sim.link("9us", "10Gb/s")
-    times = [
-        sim.run(pass_round, 4, net=sim.two_level(nodes, 4 // nodes, fast, slow)).time for nodes in (1, 2)
-    ]
+    times = [sim.run(pass_round, 4, net=sim.two_level(nodes, 4 // nodes, fast, slow)).time for nodes in (1, 2)]
     assert times == [fast.time(400), slow.time(400)]
     assert sim.run(pass_round, 4, net="sim://?latency=2us&rate=8Gb/s").time == 2_000_000 + 400_000
     assert sim.run(pass_round, 4, net=sim.Network(NET, eager=0)).time == hop(400)

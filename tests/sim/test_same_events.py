@@ -57,10 +57,7 @@ def relay(turns: int) -> int:
     token = torch.zeros(3)
     for turn in range(turns):
         into = torch.empty(3)
-        works = [
-            dist.isend(token + rank, (rank + 1) % size, tag=turn),
-            dist.irecv(into, (rank - 1) % size, tag=turn),
-        ]
+        works = [dist.isend(token + rank, (rank + 1) % size, tag=turn), dist.irecv(into, (rank - 1) % size, tag=turn)]
         total = torch.ones(5)
         beside = dist.all_reduce(total, async_op=True)
         for work in (*works, beside):
@@ -125,12 +122,7 @@ def bytes_only(name: str, engine: str) -> Iterator[Any]:
             yield nodes.run(raw, size, network, engine=engine)
 
 
-SETS = {
-    "messages": collectives_of,
-    "together": together,
-    "pairs": point_to_point,
-    "bytes": bytes_only,
-}
+SETS = {"messages": collectives_of, "together": together, "pairs": point_to_point, "bytes": bytes_only}
 ENGINE = "greenlet" if has_greenlets() else "threads"
 
 

@@ -12,14 +12,7 @@ from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
 from minitorch_dist.distributed.schedules.ports import Ports
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Chunks,
-    Combine,
-    Exchange,
-    Receive,
-    Send,
-    numbered,
-)
+from minitorch_dist.distributed.schedules.steps import Chunks, Combine, Exchange, Receive, Send, numbered
 from tests.sim.nodes import SimulatedNode, SimulationOutcome, run
 from transports.virtual.topology import Link, Topology, Uniform, two_level
 
@@ -103,7 +96,6 @@ def test_what_is_chosen_has_the_smallest_bill_where_messages_overtake() -> None:
         for nbytes in (1 << 14, 1 << 20, 1 << 23):
             chosen = choice.choose("all_reduce", size, nbytes, Links())
             bills = [
-                cost(every, size, nbytes, Links()).time
-                for every in choice.candidates("all_reduce", nbytes, Links())
+                cost(every, size, nbytes, Links()).time for every in choice.candidates("all_reduce", nbytes, Links())
             ]
             assert cost(chosen, size, nbytes, Links()).time == min(bills)

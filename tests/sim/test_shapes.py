@@ -13,11 +13,7 @@ from minitorch_dist import distributed as dist, nn, sim
 from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from minitorch_dist.distributed.optim import ZeroRedundancyOptimizer
 from minitorch_dist.distributed.pipelining import PipelineStage, Schedule1F1B
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded
 
@@ -57,9 +53,9 @@ def messages() -> None:
 
 
 def model() -> nn.Sequential:
-    return nn.Sequential(
-        nn.Embedding(40, 16), nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 40)
-    ).to("cuda")
+    return nn.Sequential(nn.Embedding(40, 16), nn.Linear(16, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 40)).to(
+        "cuda"
+    )
 
 
 def train(model: Any, optimizer: Any) -> None:
@@ -121,9 +117,7 @@ PROGRAMS = [collectives, messages, ddp, fsdp, fsdp2, zero, tensor_parallel, pipe
 def test_times_bytes_and_peaks_are_those_of_a_run_with_numbers(
     program: Callable[[], None], size: int, engine: str
 ) -> None:
-    runs = [
-        sim.run(program, size, memory="1GB", seed=1, engine=engine, shapes=shapes) for shapes in (False, True)
-    ]
+    runs = [sim.run(program, size, memory="1GB", seed=1, engine=engine, shapes=shapes) for shapes in (False, True)]
     assert runs[0].ranks == runs[1].ranks
     assert runs[0].digest == runs[1].digest
     assert any(rank.bytes_sent for rank in runs[1].ranks)

@@ -25,9 +25,7 @@ def two_steps(sharded: bool) -> None:
 def test_times_bytes_and_peaks_are_those_of_numbers(size: int, sharded: bool) -> None:
     found = []
     for shapes in (False, True):
-        report = sim.run(
-            two_steps, size, args=(sharded,), device=sim.gpu("h100", launch="4us"), shapes=shapes
-        )
+        report = sim.run(two_steps, size, args=(sharded,), device=sim.gpu("h100", launch="4us"), shapes=shapes)
         ranks = [(rank.device, rank.bytes_sent, rank.peak_bytes) for rank in report.ranks]
         found.append((report.time, ranks))
     assert found[0] == found[1]

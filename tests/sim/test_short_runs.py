@@ -86,15 +86,19 @@ def random_case(seed: int) -> tuple[TrainingLayout, ModelSizes, str]:
     pipeline = draw.choice([2, 3, 4])
     schedule, stages = draw.choice([("1F1B", 1), ("GPipe", 1), ("Interleaved1F1B", 2)])
     layout = TrainingLayout(
-        draw.choice([1, 1, 2]), pipeline, draw.choice([1, 2]), checkpoint=draw.choice(["none", "full"]),
-        schedule=schedule, stages=stages, zero=2,
-    )  # fmt: skip
+        draw.choice([1, 1, 2]),
+        pipeline,
+        draw.choice([1, 2]),
+        checkpoint=draw.choice(["none", "full"]),
+        schedule=schedule,
+        stages=stages,
+        zero=2,
+    )
     micro = draw.randrange(2 * pipeline + 24, 3 * pipeline + 30) // pipeline * pipeline
     layers = draw.choice([1, 5, 6])
     model = MODEL.changed(
-        width=512, ffn=1536, sequence=512, words=1000, layers=layers * layout.all_stages,
-        batch=micro * layout.data,
-    )  # fmt: skip
+        width=512, ffn=1536, sequence=512, words=1000, layers=layers * layout.all_stages, batch=micro * layout.data
+    )
     node = draw.choice([1, 2]) * layout.tensor * layout.shards
     net = f"two_level:nodes={-(-layout.ranks // node)},gpus={node},intra=2us/450GB/s,inter=5us/"
     return layout, model, f"{net}{draw.choice([450, 50, 5, 1, 0.2])}GB/s"

@@ -87,9 +87,7 @@ def test_stages_whose_orders_differ_lean_on_buffers(size: int) -> None:
 
 @pytest.mark.parametrize("reliable", [True, False])
 @pytest.mark.parametrize("fault", [sim.reorder(0.5), sim.delay("1ms", p=0.5), sim.duplicate(0.5)], ids=str)
-def test_what_was_received_is_not_missed(
-    fault: sim.Fault, reliable: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_was_received_is_not_missed(fault: sim.Fault, reliable: bool, caplog: pytest.LogCaptureFixture) -> None:
     def program() -> None:
         rank, size = dist.get_rank(), dist.get_world_size()
         x = torch.ones(1)

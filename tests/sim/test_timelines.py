@@ -238,9 +238,8 @@ def test_a_page_of_ones_own_script(tmp_path: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_options_that_do_not_go_together(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(SCRIPT, encoding="utf-8")
     try:

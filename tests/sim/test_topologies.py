@@ -24,11 +24,7 @@ from mtd.pages.link_table import link_rows, link_table
 from tests.sim.messages import Letter, ends_of
 
 ALPHA, BETA = 1_000_000, 1000  # 1 µs, 1 GB/s
-LINK, FAST, SLOW = (
-    sim.link(ALPHA, BETA),
-    sim.link(ALPHA // 2, BETA // 8),
-    sim.link(3 * ALPHA, 4 * BETA),
-)
+LINK, FAST, SLOW = (sim.link(ALPHA, BETA), sim.link(ALPHA // 2, BETA // 8), sim.link(3 * ALPHA, 4 * BETA))
 NETS: dict[str, Any] = {
     "ring": sim.torus((5,), LINK),
     "torus": sim.torus((3, 4), LINK),
@@ -76,8 +72,7 @@ def test_ways_are_minimal() -> None:
         places = list(np.ndindex(*shape))
         for src, dst in pairs(net):
             gaps = [
-                min((a - b) % side, (b - a) % side)
-                for a, b, side in zip(places[src], places[dst], shape, strict=True)
+                min((a - b) % side, (b - a) % side) for a, b, side in zip(places[src], places[dst], shape, strict=True)
             ]
             assert len(net.way(src, dst)) - 1 == sum(gaps)
     for name in ("dragonfly", "dragonfly of many"):
@@ -89,8 +84,11 @@ def test_ways_are_minimal() -> None:
     rails = NETS["rails"]
     assert [port for port, _ in rails.route(1, 5).links()] == [("rail out", 1), ("rail in", 5)]
     assert [port for port, _ in rails.route(1, 6).links()] == [
-        ("NVLink out", 1), ("NVLink in", 2), ("rail out", 2), ("rail in", 6),
-    ]  # fmt: skip
+        ("NVLink out", 1),
+        ("NVLink in", 2),
+        ("rail out", 2),
+        ("rail in", 6),
+    ]
     assert rails.route(1, 6).alone(0) == ALPHA // 2 + ALPHA
 
 
@@ -117,9 +115,7 @@ def test_there_are_as_many_links_as_in_the_book() -> None:
 def random_letters(net: Any, seed: int, count: int, latest: int = 0) -> list[Letter]:
     draw = np.random.default_rng(seed)
     chosen = [pairs(net)[int(draw.integers(len(pairs(net))))] for _ in range(count)]
-    return [
-        (src, dst, int(draw.integers(0, 100_000)), int(draw.integers(0, latest + 1))) for src, dst in chosen
-    ]
+    return [(src, dst, int(draw.integers(0, 100_000)), int(draw.integers(0, latest + 1))) for src, dst in chosen]
 
 
 @ALL
@@ -149,11 +145,7 @@ def test_no_link_carries_more_than_its_bandwidth(net: Any) -> None:
 def without_latency(net: Any, faster: int = 1) -> Any:
     """Where time is nothing but bytes."""
     fields = {name: getattr(net, name) for name in net.__dataclass_fields__}
-    links = {
-        name: sim.link(0, link.per_byte / faster)
-        for name, link in fields.items()
-        if isinstance(link, sim.Link)
-    }
+    links = {name: sim.link(0, link.per_byte / faster) for name, link in fields.items() if isinstance(link, sim.Link)}
     return type(net)(**{**fields, **links})
 
 
@@ -181,10 +173,7 @@ def test_a_ring_on_a_torus_takes_what_the_book_says(size: int) -> None:
     net = sim.torus((2, size), LINK)
     sim.run(program, 2 * size, net=net, engine="greenlet")
     assert max(took) == 2 * (size - 1) * (ALPHA + 400 * BETA)
-    estimate = estimates.time_of(
-        BUILT_IN["all_reduce", "ring"], size, 400 * size,
-        sim.torus((size,), LINK),
-    )  # fmt: skip
+    estimate = estimates.time_of(BUILT_IN["all_reduce", "ring"], size, 400 * size, sim.torus((size,), LINK))
     assert estimate == max(took)
 
 
@@ -196,10 +185,7 @@ def test_engines_and_estimates_agree(name: str) -> None:
         dist.all_reduce(torch.ones(7))
 
     net = NETS[name]
-    reports = [
-        sim.run(everybody, 12, net=net, engine=engine)
-        for engine in ("greenlet", "threads", "auto", "lockstep")
-    ]
+    reports = [sim.run(everybody, 12, net=net, engine=engine) for engine in ("greenlet", "threads", "auto", "lockstep")]
     reports.append(sim.run(everybody, 12, net=net, seed=5, engine="greenlet"))
     assert len({report.time for report in reports}) == 1
     assert len({report.digest for report in reports[:4]}) == 1
@@ -262,10 +248,7 @@ def test_what_cannot_be_built_is_refused() -> None:
         ("mesh:shape=12,link=1us/1GB/s", sim.mesh((12,), LINK)),
         ("fat_tree:leaves=3,ranks=4,spines=2,link=1us/1GB/s", sim.fat_tree(3, 4, 2, LINK)),
         ("rails:nodes=3,gpus=4,nvlink=1us/1GB/s,rail=1us/1GB/s", sim.rails(3, 4, LINK, LINK)),
-        (
-            "dragonfly:groups=3,routers=2,ranks=2,far_links=1,link=1us/1GB/s",
-            sim.dragonfly(3, 2, 2, 1, LINK),
-        ),
+        ("dragonfly:groups=3,routers=2,ranks=2,far_links=1,link=1us/1GB/s", sim.dragonfly(3, 2, 2, 1, LINK)),
     ],
 )
 def test_networks_in_words(text: str, net: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -309,9 +292,8 @@ def by_simgrid(net: Any, letters: list[Letter]) -> list[float]:
     said = {"ranks": net.places, "links": links, "routes": routes, "messages": messages}
     script = Path(__file__).parent / "simgrid_platform.py"
     done = subprocess.run(
-        [SYSTEM, str(script)], input=json.dumps(said), capture_output=True, text=True,
-        check=True, timeout=60,
-    )  # fmt: skip
+        [SYSTEM, str(script)], input=json.dumps(said), capture_output=True, text=True, check=True, timeout=60
+    )
     return [end * 1e12 for end in json.loads(done.stdout)]
 
 

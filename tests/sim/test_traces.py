@@ -49,14 +49,19 @@ def node_lists(draw: st.DrawFn) -> list[TraceNode]:
         is_call, is_message = kind == NodeKind.COLLECTIVE, kind in (NodeKind.SEND, NodeKind.RECEIVE)
         found.append(
             TraceNode(
-                number, draw(st.text(max_size=8)), kind,
+                number,
+                draw(st.text(max_size=8)),
+                kind,
                 tuple(draw(st.sets(st.integers(0, number - 1)))) if number else (),
-                draw(WHOLE), draw(WHOLE), draw(st.sampled_from(COLLECTIVES)) if is_call else "",
+                draw(WHOLE),
+                draw(WHOLE),
+                draw(st.sampled_from(COLLECTIVES)) if is_call else "",
                 draw(WHOLE) if is_call or is_message else 0,
                 tuple(sorted(draw(st.sets(st.integers(0, 99))))) if is_call else (),
-                draw(st.integers(0, 99)) if is_message else -1, draw(st.integers(0, 99)) if is_message else 0,
+                draw(st.integers(0, 99)) if is_message else -1,
+                draw(st.integers(0, 99)) if is_message else 0,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -107,20 +112,9 @@ def test_every_collective_runs(name: str, size: int) -> None:
     ("ranks", "said"),
     [
         ([], "1 to 100000 ranks"),
-        (
-            [
-                [
-                    TraceNode(0, "a", NodeKind.COMPUTE, (1,)),
-                    TraceNode(1, "b", NodeKind.COMPUTE, (0,)),
-                ]
-            ],
-            "after itself",
-        ),
+        ([[TraceNode(0, "a", NodeKind.COMPUTE, (1,)), TraceNode(1, "b", NodeKind.COMPUTE, (0,))]], "after itself"),
         ([[TraceNode(0, "a", NodeKind.SEND, peer=3)]], "there is no rank 3"),
-        (
-            [[TraceNode(0, "a", NodeKind.COLLECTIVE, collective="barrier", group=(1,))]],
-            "not one of 1 ranks",
-        ),
+        ([[TraceNode(0, "a", NodeKind.COLLECTIVE, collective="barrier", group=(1,))]], "not one of 1 ranks"),
         ([[TraceNode(0, "a", NodeKind.COLLECTIVE, collective="barrier", group=(0, 0))]], "twice"),
     ],
 )
@@ -169,17 +163,24 @@ def test_chromes_traces_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "tree",
-    [3, {}, {"traceEvents": 3}, [3], [{"ph": "X", "ts": "soon"}], [{"ph": "X", "ts": 1e300}], [{"ph": "X", "ts": 10**400}],
-     [{"ph": "X", "ts": True}], [{"ph": "X", "ts": None}]],
-)  # fmt: skip
+    [
+        3,
+        {},
+        {"traceEvents": 3},
+        [3],
+        [{"ph": "X", "ts": "soon"}],
+        [{"ph": "X", "ts": 1e300}],
+        [{"ph": "X", "ts": 10**400}],
+        [{"ph": "X", "ts": True}],
+        [{"ph": "X", "ts": None}],
+    ],
+)
 def test_json_that_is_no_trace(tree: Any) -> None:
     with pytest.raises(TraceError):
         chrome.parsed(tree)
 
 
-def test_from_the_shell(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(programs.SCRIPT, encoding="utf-8")
     assert main(["run", "--ranks", "3", "--device", "h100", "--shapes", "--chakra", "step", "mine.py"]) == 0

@@ -25,12 +25,7 @@ def networks(draw: st.DrawFn) -> TwoLevel:
     return sim.two_level(12, draw(st.integers(1, 5)), link(), link())
 
 
-@given(
-    networks(),
-    st.sampled_from(COLLECTIVES),
-    st.integers(1, 12),
-    st.sampled_from([0, 1, 7, 1000, 10**6 + 1]),
-)
+@given(networks(), st.sampled_from(COLLECTIVES), st.integers(1, 12), st.sampled_from([0, 1, 7, 1000, 10**6 + 1]))
 def test_nothing_beats_the_bound(net: TwoLevel, collective: str, size: int, nbytes: int) -> None:
     for one in estimates.compare(collective, size, nbytes, net):
         assert one.bound <= one.time, one

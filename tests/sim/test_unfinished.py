@@ -40,10 +40,14 @@ def sends_on(y: Any) -> None:
 
 
 READS: dict[str, Callable[[Any], object]] = {
-    "read": lambda y: y + 1, "item": lambda y: y.item(), "list": lambda y: y.tolist(),
-    "part": lambda y: y[:1].clone(), "compared": lambda y: bool(y > 0), "summed": lambda y: y.sum(),
+    "read": lambda y: y + 1,
+    "item": lambda y: y.item(),
+    "list": lambda y: y.tolist(),
+    "part": lambda y: y[:1].clone(),
+    "compared": lambda y: bool(y > 0),
+    "summed": lambda y: y.sum(),
     "copied": lambda y: torch.zeros(1).copy_(y),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", READS)
@@ -59,9 +63,8 @@ def test_a_read_is_named(name: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("use", "verb"),
-    [(lambda y: y.add_(1), "wrote to"), (lambda y: y.zero_(), "wrote to"), (sends_on, "sent")],
-)  # fmt: skip
+    ("use", "verb"), [(lambda y: y.add_(1), "wrote to"), (lambda y: y.zero_(), "wrote to"), (sends_on, "sent")]
+)
 def test_other_uses_are_named(use: Callable[[Any], object], verb: str) -> None:
     found = sim.explore(exchange, 3, 3, args=[use])
     assert found is not None and f"{verb} the tensor of its irecv" in str(found.error)
@@ -204,7 +207,7 @@ def shapes_only() -> None:
 @pytest.mark.parametrize(
     "program",
     [in_order, waits_for_the_last, synchronises, asks, hears_from_a_future, other_half, root_reads, shapes_only],
-)  # fmt: skip
+)
 def test_what_is_right_is_not_accused(program: Callable[[], None], size: int) -> None:
     needs_others = size == 1 and program in (in_order, other_half, shapes_only)
     found = None if needs_others else sim.explore(program, size, 10)

@@ -87,9 +87,7 @@ def test_links_stay_links_and_devices_devices(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
 
 
-def test_a_full_disk_under_the_output(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_under_the_output(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with Path("/dev/full").open("w") as full:
         monkeypatch.setattr("sys.stdout", full)
         status = cli.main(["simulate", "all_reduce", "--ranks", "2"])

@@ -54,8 +54,8 @@ def test_seconds_that_are_no_span_are_told(name: str, seconds: float) -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     report = sim.run(
-        sim.compute, np.int64(2), ("1us",), seed=np.int32(1), limit=np.float64(1), speeds={np.int64(1): np.float32(0.5)},
-    )  # fmt: skip
+        sim.compute, np.int64(2), ("1us",), seed=np.int32(1), limit=np.float64(1), speeds={np.int64(1): np.float32(0.5)}
+    )
     assert [rank.time for rank in report.ranks] == [1_000_000, 2_000_000]
 
 

@@ -65,8 +65,13 @@ def test_a_near_word_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     Path("mine.toml").write_text(f"\ufeff{MODEL}", encoding="utf-8")  # as Notepad writes it
     assert model_files.read("mine.toml").layers == 2
-    for name, said in (("mine", "perhaps mine.toml"), ("mien.toml", "perhaps mine.toml"), ("Llama3-70B", "perhaps llama3-70b"),
-                       ("a\0.toml", "null byte"), ("a" * 5000 + ".toml", "too long")):  # fmt: skip
+    for name, said in (
+        ("mine", "perhaps mine.toml"),
+        ("mien.toml", "perhaps mine.toml"),
+        ("Llama3-70B", "perhaps llama3-70b"),
+        ("a\0.toml", "null byte"),
+        ("a" * 5000 + ".toml", "too long"),
+    ):
         with pytest.raises(ValueError, match=said):
             model_files.read(name)
     assert "perhaps gpt" in model_error(MODEL.replace('"gpt"', '"gtp"'), tmp_path)
@@ -212,7 +217,7 @@ def test_a_trace_that_is_cut_between_two_nodes_names_the_node() -> None:
 )
 def test_a_command_refuses_a_trace(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "400")
     traces.write_chakra([[TraceNode(0, "a", NodeKind.COMPUTE)]], "t")
@@ -224,16 +229,26 @@ def test_a_command_refuses_a_trace(
 
 @pytest.mark.parametrize(
     "line",
-    ["x.sum().item()", "float(x.sum())", "bool(x.sum() > 0)", "x.numpy()", "x.tolist()", "'%f' % x.sum()", "range(x[0].long())",
-     "x.sum() in (1, 2)", "assert torch.isfinite(x).all()", "torch.zeros(x[0].long())", "x[x > 0]", "max(x)"],
-)  # fmt: skip
+    [
+        "x.sum().item()",
+        "float(x.sum())",
+        "bool(x.sum() > 0)",
+        "x.numpy()",
+        "x.tolist()",
+        "'%f' % x.sum()",
+        "range(x[0].long())",
+        "x.sum() in (1, 2)",
+        "assert torch.isfinite(x).all()",
+        "torch.zeros(x[0].long())",
+        "x[x > 0]",
+        "max(x)",
+    ],
+)
 def test_a_program_that_asks_for_values_is_told_where(
     line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("asks.py").write_text(
-        f"import minitorch_dist as torch\n\nx = torch.ones(4)\n{line}\n", encoding="utf-8"
-    )
+    Path("asks.py").write_text(f"import minitorch_dist as torch\n\nx = torch.ones(4)\n{line}\n", encoding="utf-8")
     assert cli.main(["run", "--ranks", "2", "--shapes", "asks.py"]) == 1
     said = capsys.readouterr().err
     assert "at asks.py:4" in said and "sim.value(tensor, default)" in said and "Traceback" not in said

@@ -13,17 +13,16 @@ from mtd import zoo
 
 FOUND = {
     "sglang_33289": (DistMismatch, "op #5 of group 'default_pg' is {all_gather: 0, 2, 3; broadcast: 1}"),
-    "torchrec_4149": (
-        sim.Deadlock, "op #0 of group 'mesh_shard' is {all_to_all_single (float32): 0-5; missing: 6, 7}",
-    ),
+    "torchrec_4149": (sim.Deadlock, "op #0 of group 'mesh_shard' is {all_to_all_single (float32): 0-5; missing: 6, 7}"),
     "unsloth_zoo_967": (PeerLost, "op #2 of group 'default_pg' is the first that was called from different"),
     "lightning_19106": (DistMismatch, "op #2 of group 'default_pg' is {barrier: 0, 2; all_reduce: 1}"),
     "transformers_17478": (DistMismatch, "op #3 of group 'default_pg' is {all_reduce: 0-2; barrier: 3}"),
     "flight_recorder_3814": (
-        DistTimeout, "rank 2 is in no operation; it waits for the end of a sleep, at flight_recorder_3814.py",
+        DistTimeout,
+        "rank 2 is in no operation; it waits for the end of a sleep, at flight_recorder_3814.py",
     ),
     "pytorch_90339": (AssertionError, "(in rank 1 of 4"),
-}  # fmt: skip
+}
 
 
 def words_of(error: BaseException) -> str:

@@ -51,10 +51,7 @@ def test_it_is_softmax_of_masked_scores(
     def simple(q: Any, k: Any, v: Any, mask: Any) -> Any:
         return (q @ k.transpose(-2, -1) * 0.7 + mask).softmax(-1) @ v
 
-    equal(
-        results(lambda q, k, v, m: attend(q, k, v, m, scale=0.7), q, k, v, mask),
-        results(simple, q, k, v, mask),
-    )
+    equal(results(lambda q, k, v, m: attend(q, k, v, m, scale=0.7), q, k, v, mask), results(simple, q, k, v, mask))
 
 
 @given(st.integers(0, 99), SIZES, SIZES)
@@ -124,8 +121,7 @@ def test_shared_heads_are_heads_repeated(heads: tuple[int, int, int]) -> None:
         return attend(q, k, v, mask)
 
     equal(
-        results(lambda q, k, v, m: attend(q, k, v, m, enable_gqa=True), q, k, v, mask),
-        results(repeated, q, k, v, mask),
+        results(lambda q, k, v, m: attend(q, k, v, m, enable_gqa=True), q, k, v, mask), results(repeated, q, k, v, mask)
     )
 
 

@@ -136,20 +136,11 @@ def test_six_products_make_four_outputs() -> None:
 @pytest.mark.parametrize(
     "columns",
     [(3, 1, 1, 1), (3, 1, 0, 1), (2, 0, 3, 1), (1, 0, 0, 1), (3, 2, 2, 2), (4, 7, 0, 2)]
-    + [
-        (3, 3, 3, 1),
-        (2, 2, 2, 1),
-        (1, 1, 1, 1),
-        (2, 4, 3, 2),
-    ],  # more zeros than the kernel reaches
+    + [(3, 3, 3, 1), (2, 2, 2, 1), (1, 1, 1, 1), (2, 4, 3, 2)],  # more zeros than the kernel reaches
 )
 @pytest.mark.parametrize(("padding", "band"), [(0, 1), (1, winograd.BAND), (1, 1), (3, 1)])
 def test_winograd_is_the_simple_form(
-    size: tuple[int, int],
-    columns: tuple[int, ...],
-    padding: int,
-    band: int,
-    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, int], columns: tuple[int, ...], padding: int, band: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(winograd, "BAND", band)  # 1: each row of tiles is a band of its own
     kernel, before, after, dilation = columns

@@ -26,13 +26,7 @@ UNARY: dict[str, tuple[float, float]] = {
     **dict.fromkeys(["log", "log2", "log1p", "sqrt", "rsqrt", "reciprocal"], (0.3, 3)),
     "abs": (0.1, 2),
 }
-ACTIVATIONS = [
-    "elu",
-    "gelu",
-    "silu",
-    "softplus",
-    "logsigmoid",
-]
+ACTIVATIONS = ["elu", "gelu", "silu", "softplus", "logsigmoid"]
 
 
 def leaf(array: Array) -> Any:
@@ -72,19 +66,7 @@ def test_gradients_of_activations(name: str) -> None:
     slopes_agree(getattr(functional, name), x)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "pow",
-        "maximum",
-        "minimum",
-        "remainder",
-    ],
-)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "remainder"])
 @given(shapes=broadcastable(max_dims=3), seed=st.integers(0, 1000))
 def test_gradients_of_two_operands(name: str, shapes: list[tuple[int, ...]], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -96,12 +78,20 @@ def test_gradients_of_two_operands(name: str, shapes: list[tuple[int, ...]], see
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: x.var(0), lambda x: x.std(), lambda x: x.prod(1), lambda x: x.norm(1, 0),
-        lambda x: x.logsumexp(1), lambda x: x.softmax(0), lambda x: x.log_softmax(1),
-        lambda x: x.amax(1), lambda x: x.mean((0, 1)),
-        lambda x: x.max(1)[0], lambda x: x.norm(dim=1), lambda x: x.clamp(-0.5, 0.5),
+        lambda x: x.var(0),
+        lambda x: x.std(),
+        lambda x: x.prod(1),
+        lambda x: x.norm(1, 0),
+        lambda x: x.logsumexp(1),
+        lambda x: x.softmax(0),
+        lambda x: x.log_softmax(1),
+        lambda x: x.amax(1),
+        lambda x: x.mean((0, 1)),
+        lambda x: x.max(1)[0],
+        lambda x: x.norm(dim=1),
+        lambda x: x.clamp(-0.5, 0.5),
     ],
-)  # fmt: skip
+)
 def test_gradients_of_reductions(function: Callable[[Any], Any]) -> None:
     slopes_agree(function, np.random.default_rng(1).uniform(-1, 1, (3, 4)))
 
@@ -109,16 +99,7 @@ def test_gradients_of_reductions(function: Callable[[Any], Any]) -> None:
 # ------------------------------------------------------------------------------------------ silence
 
 SPECIAL = np.array([0, -0.0, 1, -1, 3, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40], "float32")
-TWO = [
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "floor_divide",
-    "remainder",
-    "pow",
-    "maximum",
-]
+TWO = ["add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "maximum"]
 
 
 def quietly(function: Callable[..., Any], *inputs: Any) -> None:
@@ -149,35 +130,24 @@ def test_no_warning_from_activations(name: str) -> None:
     quietly(getattr(functional, name), leaf(SPECIAL))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "sum",
-        "mean",
-        "prod",
-        "var",
-        "std",
-        "norm",
-        "logsumexp",
-        "amax",
-        "max",
-        "softmax",
-    ],
-)
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std", "norm", "logsumexp", "amax", "max", "softmax"])
 def test_no_warning_from_reductions(name: str) -> None:
-    quietly(
-        lambda x: getattr(x, name)(*([0] if name in ("softmax", "logsumexp") else [])),
-        leaf(SPECIAL),
-    )
+    quietly(lambda x: getattr(x, name)(*([0] if name in ("softmax", "logsumexp") else [])), leaf(SPECIAL))
 
 
 @pytest.mark.parametrize("dtype", [mtd.float16, mtd.float32])
 def test_no_warning_where_a_result_is_too_large_for_its_type(dtype: mtd.dtype) -> None:
     largest = mtd.finfo(dtype).max
     for function in (
-        lambda x: x * largest, lambda x: x + largest, lambda x: x / 1e-4, lambda x: x @ x,
-        lambda x: x.sum(), lambda x: x.cumsum(0), lambda x: x.mean(), lambda x: x.prod(),
-    ):  # fmt: skip
+        lambda x: x * largest,
+        lambda x: x + largest,
+        lambda x: x / 1e-4,
+        lambda x: x @ x,
+        lambda x: x.sum(),
+        lambda x: x.cumsum(0),
+        lambda x: x.mean(),
+        lambda x: x.prod(),
+    ):
         quietly(function, mtd.full((2,), largest, dtype=dtype, requires_grad=True))
 
 
@@ -298,10 +268,17 @@ def test_in_place_writes_into_the_same_memory() -> None:
     y = x[1:]
     array, version = x.array, x._version
     for write in (
-        lambda: y.add_(1), lambda: y.sub_(mtd.ones(3)), lambda: y.mul_(2), lambda: y.div_(4.0),
-        lambda: y.clamp_(0, 1), lambda: y.zero_(), lambda: y.fill_(3),
-        lambda: y.add_(y, alpha=2), lambda: y.relu_(), lambda: y.neg_(),
-    ):  # fmt: skip
+        lambda: y.add_(1),
+        lambda: y.sub_(mtd.ones(3)),
+        lambda: y.mul_(2),
+        lambda: y.div_(4.0),
+        lambda: y.clamp_(0, 1),
+        lambda: y.zero_(),
+        lambda: y.fill_(3),
+        lambda: y.add_(y, alpha=2),
+        lambda: y.relu_(),
+        lambda: y.neg_(),
+    ):
         assert write() is y
         assert x.array is array
         version += 1
@@ -322,8 +299,7 @@ def test_in_place_under_no_grad_is_not_recorded() -> None:
 def test_devices_do_not_mix() -> None:
     with mtd.cuda.simulated(2):
         a, b = mtd.ones(2).cuda(0), mtd.ones(2).cuda(1)
-        for operation in (mtd.add, mtd.eq, mtd.maximum, mtd.logical_and, mtd.bitwise_and, mtd.isclose,
-                          mtd.equal):  # fmt: skip
+        for operation in (mtd.add, mtd.eq, mtd.maximum, mtd.logical_and, mtd.bitwise_and, mtd.isclose, mtd.equal):
             x, y = (a, b) if operation is not mtd.bitwise_and else (a.int(), b.int())
             with pytest.raises(RuntimeError, match="same device"):
                 operation(x, y)

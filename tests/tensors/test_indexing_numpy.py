@@ -32,11 +32,7 @@ def indexed(draw: Any) -> tuple[Any, Any]:
     items: list[Any] = []
     for n in x.shape[: draw(st.integers(0, x.ndim))]:
         start, stop = sorted(int(v) for v in rng.integers(-n - 1, n + 2, 2))
-        choices = [
-            int(rng.integers(-n, n)),
-            slice(start, stop, int(rng.integers(1, 4))),
-            slice(None),
-        ]
+        choices = [int(rng.integers(-n, n)), slice(start, stop, int(rng.integers(1, 4))), slice(None)]
         items.append(choices[int(rng.integers(3))])
     if draw(st.booleans()):
         items.insert(int(rng.integers(len(items) + 1)), None)
@@ -75,9 +71,7 @@ def test_writing_is_numpys_and_the_gradient_is_cut_out(case: tuple[Any, Any], va
 
 
 @given(indexed())
-def test_the_gradient_of_reading_counts_how_often_each_element_was_read(
-    case: tuple[Any, Any],
-) -> None:
+def test_the_gradient_of_reading_counts_how_often_each_element_was_read(case: tuple[Any, Any]) -> None:
     x, index = case
     t = mtd.from_numpy(np.array(x)).requires_grad_()
     t[as_tensors(index)].sum().backward()

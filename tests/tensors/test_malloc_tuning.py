@@ -30,14 +30,16 @@ def faults(first: str, **variables: str) -> int:
     """How often memory was fetched in five steps that make and free 64 MB each."""
     environment = {k: v for k, v in os.environ.items() if k not in malloc_tuning.VARIABLES} | variables
     code = STEPS.format(first=first)
-    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)  # fmt: skip
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return int(ran.stdout)
 
 
 @pytest.mark.skipif(
-    not sys.platform.startswith("linux") or not hasattr(os, "confstr_names")
-    or "CS_GNU_LIBC_VERSION" not in os.confstr_names, reason="the GNU allocator's rule",
-)  # fmt: skip
+    not sys.platform.startswith("linux")
+    or not hasattr(os, "confstr_names")
+    or "CS_GNU_LIBC_VERSION" not in os.confstr_names,
+    reason="the GNU allocator's rule",
+)
 def test_memory_stays_with_the_process() -> None:
     given_back = faults("")
     kept = faults("import minitorch_dist")

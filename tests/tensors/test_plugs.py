@@ -44,9 +44,7 @@ def test_a_step_without_the_fast_forms_has_the_same_gradients() -> None:
         np.testing.assert_allclose(simple, fast, rtol=1e-4, atol=1e-6)
 
 
-def test_a_thread_that_comes_during_the_import_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_thread_that_comes_during_the_import_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     @plugs.replaceable
     def form(array: object) -> str:
         return "simple"

@@ -20,7 +20,4 @@ def test_normal_quantile() -> None:
     u = np.concatenate([np.linspace(0.001, 0.999, 999), 10.0 ** -np.arange(4, 16)])
     wanted = [NormalDist().inv_cdf(p) for p in u]
     np.testing.assert_allclose(portable_math.normal_quantile(u), wanted, rtol=1e-13, atol=1e-15)
-    assert np.array_equal(
-        portable_math.normal_quantile(1 - u[:999]),
-        -portable_math.normal_quantile(1 - (1 - u[:999])),
-    )
+    assert np.array_equal(portable_math.normal_quantile(1 - u[:999]), -portable_math.normal_quantile(1 - (1 - u[:999])))

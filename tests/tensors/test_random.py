@@ -201,9 +201,7 @@ def test_threads_share_the_default_stream_without_losing_numbers() -> None:
     drawn: list[int] = []
     threads = [
         threading.Thread(
-            target=lambda: drawn.extend(
-                n for _ in range(50) for n in mtd.randint(2**60, (20,)).array.tolist()
-            )
+            target=lambda: drawn.extend(n for _ in range(50) for n in mtd.randint(2**60, (20,)).array.tolist())
         )
         for _ in range(4)
     ]

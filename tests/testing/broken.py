@@ -7,15 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Combine,
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Step,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Receive, Send, Step, Steps
 from minitorch_dist.testing import strategies
 
 

@@ -100,12 +100,7 @@ def alone(kind: Any, model: Any, batches: list[exact.Data]) -> Any:
 @pytest.mark.parametrize("train", [ddp, fsdp])
 def test_a_transformer_in_replicas_and_in_shards(train: Callable[..., Any], kind: Any) -> None:
     check_same_as_one_rank(
-        partial(train, kind=kind),
-        (1, 2, 3),
-        BATCHES,
-        alone=partial(alone, kind),
-        model=transformer,
-        samples=samples,
+        partial(train, kind=kind), (1, 2, 3), BATCHES, alone=partial(alone, kind), model=transformer, samples=samples
     )
 
 
@@ -240,10 +235,7 @@ def drops_a_sample(model: Any, batches: list[exact.Data]) -> Any:
 
 MISTAKES: dict[str, tuple[Callable[..., Any], Callable[[], nn.Module]]] = {
     "wrong scale": (partial(ddp, scale=1.0), transformer),
-    "a rate that is too large by 1e-9": (
-        partial(ddp, kind=lambda ps, lr: SGD(ps, lr=lr * (1 + 1e-9))),
-        transformer,
-    ),
+    "a rate that is too large by 1e-9": (partial(ddp, kind=lambda ps, lr: SGD(ps, lr=lr * (1 + 1e-9))), transformer),
     "a sample is dropped in the last step": (drops_a_sample, transformer),
     "no sum in the backward pass": (no_backward_sum, transformer),
     "an expert loses a word": (partial(expert_parallel, drops=True), experts),
@@ -276,9 +268,7 @@ def test_operations_are_those_of_the_field() -> None:
     random = np.random.default_rng(0)
     x, y = random.integers(0, P, (2, 5, 300)).astype(object)
     a, b = of(x.astype(np.float64)), of(y.astype(np.float64))
-    assert (
-        ((a + b) == (x + y) % P).all() and ((a * b) == (x * y) % P).all() and ((a - b) == (x - y) % P).all()
-    )
+    assert ((a + b) == (x + y) % P).all() and ((a * b) == (x * y) % P).all() and ((a - b) == (x - y) % P).all()
     assert ((a @ b.T) == (x @ y.T) % P).all()
     assert (np.einsum("ij,kj->ik", a, b) == (x @ y.T) % P).all()
     assert (a.sum(1) == x.sum(1) % P).all() and (a / b * b == a).all()

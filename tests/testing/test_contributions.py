@@ -149,11 +149,7 @@ def test_the_marked_cell_is_where_the_right_ring_first_holds_something_else() ->
     assert wrong.fault is not None
     assert wrong.fault.step == number and wrong.fault[1:3] in cells
     lines = [message for message in wrong.steps[number].messages if message.to == wrong.fault.row]
-    assert (
-        lines
-        and f"sent at {lines[0].where}" in wrong.fault.text
-        and lines[0].where.startswith("all_reduces.py:")
-    )
+    assert lines and f"sent at {lines[0].where}" in wrong.fault.text and lines[0].where.startswith("all_reduces.py:")
 
 
 def test_a_tensor_that_was_only_given_is_left_alone() -> None:

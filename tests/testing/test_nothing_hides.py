@@ -11,18 +11,10 @@ import pytest
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.fsdp import (
-    FullyShardedDataParallel as FSDP,
-    ShardingStrategy,
-    fully_shard,
-)
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy, fully_shard
 from minitorch_dist.distributed.optim import ZeroRedundancyOptimizer
 from minitorch_dist.distributed.pipelining import PipelineStage, ScheduleGPipe
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.nn.modules.container import Sequential
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parallel import DistributedDataParallel as DDP

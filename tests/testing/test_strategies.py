@@ -52,9 +52,7 @@ def test_a_reliable_transport_bears_the_faults(plan: Any) -> None:
 
 @given(strategies.tensors())
 def test_tensors_are_of_every_kind(tensor: Any) -> None:
-    assert tensor.dtype in (
-        mtd.float32, mtd.float64, mtd.float16, mtd.int64, mtd.int32, mtd.uint8,
-    )  # fmt: skip
+    assert tensor.dtype in (mtd.float32, mtd.float64, mtd.float16, mtd.int64, mtd.int32, mtd.uint8)
     assert tensor.shape == tensor.contiguous().shape
 
 

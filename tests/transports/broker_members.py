@@ -16,16 +16,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.transports.brokers import connect_packet, text
-from tests.transports.members import (
-    PATIENCE,
-    Bill,
-    Crowd,
-    Honest,
-    forget_peak,
-    memory_of,
-    names,
-    seconds_of,
-)
+from tests.transports.members import PATIENCE, Bill, Crowd, Honest, forget_peak, memory_of, names, seconds_of
 from transports.broker import launch, packets
 from transports.broker.credentials import credentials
 from transports.broker.packets import PublishedMessage
@@ -187,9 +178,17 @@ def many_topics(crowd: MqttCrowd, random: Random, scale: float) -> None:
 
 MqttAttack = Callable[[MqttCrowd, Random, float], None]
 ATTACKS: tuple[MqttAttack, ...] = (
-    take_nothing, take_a_little, pings_in_a_row, filters_by_the_thousand, look_up_again, deep_filters,
-    wildcards_over_retained, large_retained, wills, many_topics,
-)  # fmt: skip
+    take_nothing,
+    take_a_little,
+    pings_in_a_row,
+    filters_by_the_thousand,
+    look_up_again,
+    deep_filters,
+    wildcards_over_retained,
+    large_retained,
+    wills,
+    many_topics,
+)
 
 
 @contextmanager

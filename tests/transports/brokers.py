@@ -25,10 +25,7 @@ from transports.broker.credentials import credentials
 KEY = "the key of this test"  # as in conftest
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 NO_MOSQUITTO = "mosquitto is not installed (apt-get install -y mosquitto)"
-KINDS = [
-    "embedded",
-    pytest.param("mosquitto", marks=pytest.mark.skipif(MOSQUITTO is None, reason=NO_MOSQUITTO)),
-]
+KINDS = ["embedded", pytest.param("mosquitto", marks=pytest.mark.skipif(MOSQUITTO is None, reason=NO_MOSQUITTO))]
 
 
 class Broker:
@@ -64,20 +61,25 @@ class Broker:
         known = folder / "passwords"
         if not known.exists():
             subprocess.run(
-                ["mosquitto_passwd", "-b", "-c", known, self.username, self.password],
-                check=True, capture_output=True,
-            )  # fmt: skip
+                ["mosquitto_passwd", "-b", "-c", known, self.username, self.password], check=True, capture_output=True
+            )
         lines = [
-            f"listener {self.port} 127.0.0.1", "allow_anonymous false", f"password_file {known}",
-            "set_tcp_nodelay true", "persistence false", "max_queued_messages 100000",
-        ]  # fmt: skip
+            f"listener {self.port} 127.0.0.1",
+            "allow_anonymous false",
+            f"password_file {known}",
+            "set_tcp_nodelay true",
+            "persistence false",
+            "max_queued_messages 100000",
+        ]
         if os.geteuid() == 0:
             lines.append("user root")
         (folder / "conf").write_text("\n".join(lines) + "\n")
         process = subprocess.Popen(
             [MOSQUITTO, "-c", folder / "conf"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         until = time.monotonic() + 300
         while time.monotonic() < until:
             try:
@@ -109,10 +111,15 @@ def text(value: str | bytes) -> bytes:
 
 
 def connect_packet(
-    identifier: str = "c", name: str | None = None, password: str | None = None,
-    keepalive: int = 60, will: tuple[str, bytes, int, bool] | None = None, clean: bool = True,
-    protocol: str = "MQTT", level: int = 4,
-) -> bytes:  # fmt: skip
+    identifier: str = "c",
+    name: str | None = None,
+    password: str | None = None,
+    keepalive: int = 60,
+    will: tuple[str, bytes, int, bool] | None = None,
+    clean: bool = True,
+    protocol: str = "MQTT",
+    level: int = 4,
+) -> bytes:
     flags = clean << 1 | (name is not None) << 7 | (password is not None) << 6
     parts = [text(identifier)]
     if will is not None:
@@ -246,10 +253,7 @@ class Proxy:
                 near.close()
                 continue
             self._lines += [near, far]
-            self._threads += [
-                self._start(self._pump, near, far),
-                self._start(self._pump, far, near),
-            ]
+            self._threads += [self._start(self._pump, near, far), self._start(self._pump, far, near)]
 
     def _pump(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):

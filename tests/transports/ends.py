@@ -85,10 +85,7 @@ def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, 
 
 
 def by_turns(
-    outlet: RingWriter | LogOutlet,
-    inlet: RingReader | LogInlet,
-    messages: list[tuple[bytes, bytes]],
-    drains: list[int],
+    outlet: RingWriter | LogOutlet, inlet: RingReader | LogInlet, messages: list[tuple[bytes, bytes]], drains: list[int]
 ) -> None:
     """All messages come over, whole and in order, whenever the reader looks: before the n-th one is
     sent it does `drains[n]` times, and while one does not fit."""

@@ -92,9 +92,7 @@ class Hosts:
         text = base64.b64encode(pickle.dumps(program)).decode()
         master = self.start(0, "store")
         assert master.stdout is not None and master.stdout.readline() == b"ready\n"
-        ranks = [
-            self.start(rank % len(self.names), text, f"{rank}", f"{world_size}") for rank in range(world_size)
-        ]
+        ranks = [self.start(rank % len(self.names), text, f"{rank}", f"{world_size}") for rank in range(world_size)]
         if pull is not None:
             assert ranks[0].stdout is not None and ranks[0].stdout.readline() == b"connected\n"
             self.pull(pull)
@@ -119,11 +117,7 @@ def take_part(text: str, rank: int, world_size: int) -> None:
     program = pickle.loads(base64.b64decode(text))
     store = TCPStore("10.99.0.1", PORT)
     end = End(
-        rank,
-        world_size,
-        lambda: TcpTransport(rank, world_size),
-        PrefixStore("check", store),
-        lambda: os._exit(9),
+        rank, world_size, lambda: TcpTransport(rank, world_size), PrefixStore("check", store), lambda: os._exit(9)
     )
     result = program(end)
     print(base64.b64encode(pickle.dumps(result)).decode(), flush=True)

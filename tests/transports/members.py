@@ -30,10 +30,7 @@ from transports.stores.tcp import TCPStore
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS, SECONDS_A_BYTE = 1.0, 2e-6  # of processor time, for bytes that were sent and taken
-BYTES, BYTES_A_BYTE = (
-    32 << 20,
-    100,
-)  # of memory; Python's own, and the buffers of sockets, come and go
+BYTES, BYTES_A_BYTE = (32 << 20, 100)  # of memory; Python's own, and the buffers of sockets, come and go
 COPIES = 4  # of a long value, on its way and where it is kept
 PATIENCE = 60.0  # seconds for an honest client, on a machine with other work
 PROGRAM = """
@@ -138,9 +135,7 @@ class Crowd:
 
     def member(self, takes: int = 0) -> socket.socket:
         """A connection that has proved to hold the key; `takes` makes its buffer small."""
-        found = dial(
-            "127.0.0.1", self.port, job_key(server.KEY), Claim(0, 0), SYSTEM, SYSTEM.deadline(PATIENCE)
-        )
+        found = dial("127.0.0.1", self.port, job_key(server.KEY), Claim(0, 0), SYSTEM, SYSTEM.deadline(PATIENCE))
         if takes:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, takes)
         found.settimeout(PATIENCE)

@@ -20,17 +20,7 @@ from random import Random
 from minitorch_dist.version import __version__
 from mtd.course.classroom import messages
 from mtd.course.classroom.host import STORE
-from mtd.course.classroom.messages import (
-    Drawn,
-    Gather,
-    Hello,
-    Leave,
-    Lost,
-    Pulse,
-    Raced,
-    Ready,
-    Saved,
-)
+from mtd.course.classroom.messages import Drawn, Gather, Hello, Leave, Lost, Pulse, Raced, Ready, Saved
 from tests.transports.broker_members import MqttCrowd, said
 from tests.transports.members import PATIENCE, Bill, Honest, Process, forget_peak
 from transports import frames as streams
@@ -70,9 +60,7 @@ class ClassProcess:
 
     def __init__(self) -> None:
         owner = os.urandom(8).hex()
-        self.broker = launch.start(
-            "--private", f"mtd/{STORE}/s", environment={**os.environ, OWNER_KEY: owner}
-        )
+        self.broker = launch.start("--private", f"mtd/{STORE}/s", environment={**os.environ, OWNER_KEY: owner})
         self.port = int(self.broker.address.rpartition(":")[2])
         place = f"mqtt://{OWNER}:{owner_password(owner)}@127.0.0.1:{self.port}/{STORE}"
         self.host = Process(PROGRAM.format(place=place))
@@ -157,7 +145,11 @@ def come_and_go(crowd: PupilCrowd, random: Random, scale: float) -> None:
 def large_words(crowd: PupilCrowd, random: Random, scale: float) -> None:
     """Words as long as they may be, of lists within lists, of drawings and of weights."""
     crowd.word(1, Hello("Mallory", __version__, messages.PROTOCOL, ""))
-    texts = [b"[" * 100_000, b'["Drawn", 1, 1, "' + b"\\n" * 90_000 + b'"]', b'["Saved", 1, 1, 0.5, "' + b"0" * 200_000 + b'"]']  # fmt: skip
+    texts = [
+        b"[" * 100_000,
+        b'["Drawn", 1, 1, "' + b"\\n" * 90_000 + b'"]',
+        b'["Saved", 1, 1, 0.5, "' + b"0" * 200_000 + b'"]',
+    ]
     for _ in range(int(30 * scale)):
         crowd.word(1, random.choice(texts), Saved(1, 1, 0.5, "0" * 3000), Drawn(1, 1, "x" * 90_000))
         crowd.word(1, Lost(1, 0, "x" * 400), Raced(1, 0.5, 3, True))
@@ -177,8 +169,15 @@ def many_names(crowd: PupilCrowd, random: Random, scale: float) -> None:
 
 PupilAttack = Callable[[PupilCrowd, Random, float], None]
 ATTACKS: tuple[PupilAttack, ...] = (
-    wait_for_many_keys, wait_with_a_part, wait_for_orders, speak_without_end, come_and_go, large_words, ask_again, many_names,
-)  # fmt: skip
+    wait_for_many_keys,
+    wait_with_a_part,
+    wait_for_orders,
+    speak_without_end,
+    come_and_go,
+    large_words,
+    ask_again,
+    many_names,
+)
 
 
 @contextmanager

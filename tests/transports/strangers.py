@@ -94,9 +94,7 @@ def before_a_store(count: int) -> Cost:
         "store = TCPStore('localhost', 0, is_master=True)\n"
         "print(store.port, flush=True); sys.stdin.read(); store.close()"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdin is not None
         port = int(process.stdout.readline())
 
@@ -113,9 +111,7 @@ def before_a_store(count: int) -> Cost:
 def before_a_broker(count: int) -> Cost:
     """The class's host stands behind such a broker, too."""
     name, password = (text.encode() for text in credentials())
-    body = b"\0\4MQTT\4\xc2\0\0\0\6member" + b"".join(
-        len(text).to_bytes(2, "big") + text for text in (name, password)
-    )
+    body = b"\0\4MQTT\4\xc2\0\0\0\6member" + b"".join(len(text).to_bytes(2, "big") + text for text in (name, password))
     with launch.start() as broker:
         port = int(broker.address.rpartition(":")[2])
 
@@ -137,9 +133,7 @@ def before_a_world(count: int) -> Cost:
         return auth_listener.dial(*arguments)
 
     mesh.dial = dial_late
-    threads = [
-        threading.Thread(target=rank.connect, args=(store, Tray(lambda _: True), 600)) for rank in ranks
-    ]
+    threads = [threading.Thread(target=rank.connect, args=(store, Tray(lambda _: True), 600)) for rank in ranks]
     for thread in threads:
         thread.start()
     port = int(store.get("tcp/0").split()[1])

@@ -57,17 +57,17 @@ def test_any_bytes_are_a_packet_or_malformed(first: int, body: bytes) -> None:
 @given(st.data())
 def test_damaged_packets_are_packets_or_malformed(data: st.DataObject) -> None:
     whole = data.draw(
-        st.sampled_from([
-            connect_packet("id", "name", "secret", will=("t", b"gone", 1, True)),
-            b"".join(packets.publish_pieces(PublishedMessage("a/b", b"payload", 1, True), 7)),
-            packets.packet(0x82, b"\0\1", text("a/+"), b"\1", text("#"), b"\0"),
-            packets.packet(0xA2, b"\0\1", text("a/+"), text("#")),
-        ])
-    )  # fmt: skip
+        st.sampled_from(
+            [
+                connect_packet("id", "name", "secret", will=("t", b"gone", 1, True)),
+                b"".join(packets.publish_pieces(PublishedMessage("a/b", b"payload", 1, True), 7)),
+                packets.packet(0x82, b"\0\1", text("a/+"), b"\1", text("#"), b"\0"),
+                packets.packet(0xA2, b"\0\1", text("a/+"), text("#")),
+            ]
+        )
+    )
     damaged = bytearray(whole)
-    for place, value in data.draw(
-        st.lists(st.tuples(st.integers(2, len(whole) - 1), st.integers(0, 255)), max_size=4)
-    ):
+    for place, value in data.draw(st.lists(st.tuples(st.integers(2, len(whole) - 1), st.integers(0, 255)), max_size=4)):
         damaged[place] = value
     cut = data.draw(st.integers(2, len(whole)))
     with suppress(Malformed):
@@ -77,12 +77,24 @@ def test_damaged_packets_are_packets_or_malformed(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("name", "topic", "expected"),
     [
-        ("a/b", "a/b", True), ("a/+", "a/b", True), ("a/+", "a", False), ("a/+", "a/b/c", False),
-        ("a/#", "a", True), ("a/#", "a/b/c", True), ("#", "a/b", True), ("#", "$SYS/b", False),
-        ("+/b", "$SYS/b", False), ("$SYS/#", "$SYS/b", True), ("+", "a", True), ("+/+", "/a", True),
-        ("+", "/a", False), ("/+", "/a", True), ("a//b", "a//b", True), ("a/+/b", "a//b", True),
+        ("a/b", "a/b", True),
+        ("a/+", "a/b", True),
+        ("a/+", "a", False),
+        ("a/+", "a/b/c", False),
+        ("a/#", "a", True),
+        ("a/#", "a/b/c", True),
+        ("#", "a/b", True),
+        ("#", "$SYS/b", False),
+        ("+/b", "$SYS/b", False),
+        ("$SYS/#", "$SYS/b", True),
+        ("+", "a", True),
+        ("+/+", "/a", True),
+        ("+", "/a", False),
+        ("/+", "/a", True),
+        ("a//b", "a//b", True),
+        ("a/+/b", "a//b", True),
     ],
-)  # fmt: skip
+)
 def test_filters(name: str, topic: str, expected: bool) -> None:
     """The examples of chapter 4.7 of the standard, and their like."""
     assert topics.is_filter(name) and matches(name, topic) == expected
@@ -132,9 +144,13 @@ def test_messages_go_to_who_subscribed(broker: Broker) -> None:
     with Client(broker, "reader") as reader, Client(broker, "writer") as writer:
         assert reader.subscribe(("t/1/+", 1), ("t/2/#", 0), ("t/1/x", 0)) == b"\1\0\0"
         for topic, payload, qos in (
-            ("t/1/a", b"one", 1), ("t/1", b"no", 0), ("t/2", b"two", 1), ("t/1/b", b"", 0),
-            ("t/2/a/b", bytes(300_000), 0), ("t/1/c", "ünï".encode(), 1),
-        ):  # fmt: skip
+            ("t/1/a", b"one", 1),
+            ("t/1", b"no", 0),
+            ("t/2", b"two", 1),
+            ("t/1/b", b"", 0),
+            ("t/2/a/b", bytes(300_000), 0),
+            ("t/1/c", "ünï".encode(), 1),
+        ):
             writer.publish(topic, payload, qos)
         assert reader.message() == ("t/1/a", b"one", 1, False)
         assert reader.message() == ("t/2", b"two", 0, False)
@@ -406,7 +422,7 @@ def test_a_broker_with_an_owner() -> None:
         patch.setenv(keys.VARIABLE, KEY)
         username, password = credentials()
     with launch.start("--private", "m/s", environment=environment) as made:
-        broker: Any = SimpleNamespace(port=int(made.address.rpartition(":")[2]), username=username, password=password)  # fmt: skip
+        broker: Any = SimpleNamespace(port=int(made.address.rpartition(":")[2]), username=username, password=password)
         known = {"name": OWNER, "password": owner_password("secret")}
         with Client(broker, "owner", **known) as owner, Client(broker, "member") as member:
             assert owner.subscribe(("m/s/#", 0)) == b"\0"

@@ -33,9 +33,7 @@ SCALE = {"deep_filters": 0.5, "pings_in_a_row": 0.1, "take_nothing": 0.5}
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda one: one.__name__)
 def test_a_client_costs_what_its_bytes_are_worth(
-    attack: MqttAttack,
-    of_all: tuple[launch.BrokerProcess, tuple[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
+    attack: MqttAttack, of_all: tuple[launch.BrokerProcess, tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker, known = of_all
     monkeypatch.setattr("tests.transports.broker_members.credentials", lambda: known)

@@ -14,11 +14,19 @@ KEY = bytes(range(32))
 NUMBERS = st.integers(0, 2**64 - 1)
 FRAMES = st.builds(
     Frame,
-    kind=st.sampled_from(list(frames.KINDS)), src=st.integers(0, 2**32 - 1),
-    dst=st.integers(0, 2**32 - 1), mark=NUMBERS, peer_mark=NUMBERS, flags=st.integers(0, 255),
-    seq=NUMBERS, acked=NUMBERS, limit=NUMBERS, header_length=st.just(0),
-    total=st.integers(0, MAX_PAYLOAD), body=st.just(memoryview(b"")),
-)  # fmt: skip
+    kind=st.sampled_from(list(frames.KINDS)),
+    src=st.integers(0, 2**32 - 1),
+    dst=st.integers(0, 2**32 - 1),
+    mark=NUMBERS,
+    peer_mark=NUMBERS,
+    flags=st.integers(0, 255),
+    seq=NUMBERS,
+    acked=NUMBERS,
+    limit=NUMBERS,
+    header_length=st.just(0),
+    total=st.integers(0, MAX_PAYLOAD),
+    body=st.just(memoryview(b"")),
+)
 
 
 @given(FRAMES, st.lists(st.binary(max_size=40), max_size=3))
@@ -53,10 +61,14 @@ def test_what_was_changed_is_refused(frame: Frame, body: bytes, data: st.DataObj
 @pytest.mark.parametrize(
     "impossible",
     [
-        {"kind": 0}, {"kind": 99}, {"header_length": 6}, {"header_length": MAX_HEADER + 1},
-        {"total": MAX_PAYLOAD + 1}, {"total": 2**60},
+        {"kind": 0},
+        {"kind": 99},
+        {"header_length": 6},
+        {"header_length": MAX_HEADER + 1},
+        {"total": MAX_PAYLOAD + 1},
+        {"total": 2**60},
     ],
-)  # fmt: skip
+)
 def test_a_member_cannot_announce_the_impossible(impossible: dict[str, int]) -> None:
     frame = Frame(frames.DATA, 0, 1, 2, 3)._replace(**impossible)  # type: ignore[arg-type]
     with pytest.raises(FrameRefused, match="impossible"):
@@ -70,10 +82,7 @@ def test_keys_differ_by_run() -> None:
 # -- flow -----------------------------------------------------------------------------------
 
 EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from(["send", "carry", "drop", "twice", "swap", "take", "tell", "repeat"]),
-        st.integers(0, 3),
-    ),
+    st.tuples(st.sampled_from(["send", "carry", "drop", "twice", "swap", "take", "tell", "repeat"]), st.integers(0, 3)),
     max_size=120,
 )
 
@@ -176,9 +185,15 @@ def test_addresses() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["x:y@host?chunks=1", "x:y@host?chunk=1", "x:y@host?chunk=ten", "x:y@host:port",
-     "x:y@host?broker_timeout=0", "x:y@host?broker_timeout=nan"],
-)  # fmt: skip
+    [
+        "x:y@host?chunks=1",
+        "x:y@host?chunk=1",
+        "x:y@host?chunk=ten",
+        "x:y@host:port",
+        "x:y@host?broker_timeout=0",
+        "x:y@host?broker_timeout=nan",
+    ],
+)
 def test_addresses_that_mean_nothing(wrong: str) -> None:
     with pytest.raises(ValueError, match="mqtt://…@host") as caught:
         address.parse(f"mqtt://{wrong}")

@@ -96,9 +96,7 @@ def call(port: int, key: bytes) -> socket.socket:
     return dial(*PLACE, port, key, Claim(3, 1, b"w"), SYSTEM, SYSTEM.deadline(60))
 
 
-def test_who_is_silent_is_shown_out_after_a_while(
-    entrance: AuthListener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_silent_is_shown_out_after_a_while(entrance: AuthListener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth_listener, "SECONDS", 0.05)
     with knock(entrance.port), knock(entrance.port, handshake.MAGIC):
         settle(entrance, 2)

@@ -133,9 +133,7 @@ def test_the_file_is_ours_alone_and_nothing_of_it_stays(tmp_path: Path, mode: st
     assert list(tmp_path.iterdir()) == []
 
 
-def test_between_hosts_names_stay_until_the_last_one_leaves(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_between_hosts_names_stay_until_the_last_one_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
     with world(*[f"file://{tmp_path}/job?mode=append"] * 3) as ranks:
         there = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -148,9 +146,7 @@ def test_between_hosts_names_stay_until_the_last_one_leaves(
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("options", ["", "?mode=append", "?mode=append&segment=100"])
-def test_no_file_of_one_host_has_a_name_once_all_are_there(
-    tmp_path: Path, world_size: int, options: str
-) -> None:
+def test_no_file_of_one_host_has_a_name_once_all_are_there(tmp_path: Path, world_size: int, options: str) -> None:
     with world(*[f"file://{tmp_path}/job{options}"] * world_size) as ranks:
         assert list(tmp_path.iterdir()) == []
         for size in (0, 1, 4000, 3):
@@ -324,9 +320,7 @@ def test_mounts_tell_where_mappings_cannot_be_trusted(tmp_path: Path) -> None:
     assert mounts.kind_of(tmp_path, tmp_path / "none") == ""
 
 
-def test_on_a_network_file_system_it_says_so_and_uses_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_network_file_system_it_says_so_and_uses_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mounts, "kind_of", lambda path: "nfs4")
     address = f"file://{tmp_path}/job"
     with (
@@ -458,9 +452,7 @@ def test_a_send_loses_its_patience(tmp_path: Path) -> None:
         assert other.whole == [] and "amid a message" in f"{other.lost_ranks[0]}"
 
 
-def test_a_send_that_is_interrupted_gives_the_peer_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_send_that_is_interrupted_gives_the_peer_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a message is in: whatever followed would be read as its rest."""
     with world(*[f"file://{tmp_path}/job?ring=64"] * 2) as ((first, _), (second, other)):
 

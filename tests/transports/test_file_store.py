@@ -122,14 +122,26 @@ SET = packed(StoreRequest("set", ["k"], [b"v"], 0.0))
 @pytest.mark.parametrize(
     "content",
     [
-        b"a", b"\n", b"\0", b"mt", b"3.14", b"twelve bytes", b"mt\x01\x00", USERS[:5], USERS[:12], USERS[:40],
-        USERS[:-1], SET, SET + USERS, USERS + b"hello", USERS + SET + b"\n", b"precious results" * 999,
+        b"a",
+        b"\n",
+        b"\0",
+        b"mt",
+        b"3.14",
+        b"twelve bytes",
+        b"mt\x01\x00",
+        USERS[:5],
+        USERS[:12],
+        USERS[:40],
+        USERS[:-1],
+        SET,
+        SET + USERS,
+        USERS + b"hello",
+        USERS + SET + b"\n",
+        b"precious results" * 999,
     ],
     ids=lambda content: f"{len(content)} bytes {content[:12]!r}",
-)  # fmt: skip
-def test_a_file_of_any_size_that_is_no_store_is_neither_cut_nor_written_nor_deleted(
-    path: Path, content: bytes
-) -> None:
+)
+def test_a_file_of_any_size_that_is_no_store_is_neither_cut_nor_written_nor_deleted(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     path.chmod(0o600)
     before = path.stat()

@@ -36,9 +36,7 @@ def process(pid: int) -> PeerIdentity:
     return PeerIdentity("host", "a boot", "numbers", pid, 7 * pid)
 
 
-def one_of(
-    id: str = "", script: str = "train.py", size: int = 2, rank: int = 0, by: int = 0, pid: int = 1
-) -> JobCard:
+def one_of(id: str = "", script: str = "train.py", size: int = 2, rank: int = 0, by: int = 0, pid: int = 1) -> JobCard:
     """A process of a job: launched if it has an id."""
     launched = Launched(id, script=script, user="ada", by=process(by) if by else None) if id else None
     return JobCard(launched, script, size, rank, process(pid), "ada", "2026-01-02 03:04:05")
@@ -77,7 +75,7 @@ def test_which_jobs_are_two(name: str) -> None:
         st.builds(one_of, st.sampled_from(["", "a", "b"]), st.sampled_from(["", "x.py", "y.py"]), st.integers(0, 3))
         for _ in range(2)
     ]
-)  # fmt: skip
+)
 def test_no_launched_job_meets_another_and_everybody_meets_its_like(one: JobCard, other: JobCard) -> None:
     assert not job.are_apart(one.marks(), one.marks())
     assert job.are_apart(one.marks(), other.marks()) == job.are_apart(other.marks(), one.marks())
@@ -118,7 +116,7 @@ def test_each_launch_draws_another_id(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spawn_is_a_whole_job_only_where_it_started_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other hosts may have started the rest of a larger world, with an id of their own."""
     spawned = job.draw(4)
-    assert [bool(job.here(size, value=spawned).id) for size in (1, 4, 5, 8, 0)] == [True, True, False, False, False]  # fmt: skip
+    assert [bool(job.here(size, value=spawned).id) for size in (1, 4, 5, 8, 0)] == [True, True, False, False, False]
     monkeypatch.setenv(job.VARIABLE, job.draw())
     outer = job.here().id
     assert job.here(8, value=job.draw(4)).id == outer  # under a launcher they are its ranks
@@ -199,9 +197,7 @@ def call(port: int, of: JobCard | None) -> None:
 
 
 @pytest.mark.parametrize("name", [*APART, *TOGETHER])
-def test_a_listener_refuses_another_job_in_words(
-    listener: Callable[[JobCard | None], AuthListener], name: str
-) -> None:
+def test_a_listener_refuses_another_job_in_words(listener: Callable[[JobCard | None], AuthListener], name: str) -> None:
     one, other = {**APART, **TOGETHER}[name]
     port = listener(one).port
     if name in TOGETHER:
@@ -215,9 +211,7 @@ def test_a_listener_refuses_another_job_in_words(
         assert ask_whose("127.0.0.1", port, KEY, SYSTEM.deadline(60), other) == (False, str(one))
 
 
-def test_a_listener_tells_strangers_nothing_of_its_job(
-    listener: Callable[[JobCard | None], AuthListener],
-) -> None:
+def test_a_listener_tells_strangers_nothing_of_its_job(listener: Callable[[JobCard | None], AuthListener]) -> None:
     port = listener(one_of("a")).port
     assert ask_whose("127.0.0.1", port, b"x" * 32, SYSTEM.deadline(60), one_of()) is None
     hello, _ = handshake.answer(KEY, handshake.greet(), Claim(0, handshake.WHO))
@@ -242,7 +236,7 @@ def test_a_dialer_believes_no_account_of_a_stranger() -> None:
 @pytest.mark.parametrize("version", [0, 1, 3, 255])
 def test_another_version_is_named(version: int) -> None:
     greeting = handshake.MAGIC[:-1] + bytes([version]) + bytes(handshake.NONCE)
-    with pytest.raises(TrustError, match=rf"with version {version} of the handshake.*speaks version 2\. Install"):  # fmt: skip
+    with pytest.raises(TrustError, match=rf"with version {version} of the handshake.*speaks version 2\. Install"):
         handshake.answer(KEY, greeting, Claim(0, 0))
 
 
@@ -312,9 +306,7 @@ def test_the_page_of_a_mapped_file_names_its_job(tmp_path: Path) -> None:
 
 
 def test_a_page_of_the_version_before_is_still_swept_and_no_longer_read(tmp_path: Path) -> None:
-    head = struct.pack(
-        "<8sHHIQ16s64s64s", b"mtdmeets", 2, 0, 2, 4096, bytes(16), b"boot", b"process 1 on host"
-    )
+    head = struct.pack("<8sHHIQ16s64s64s", b"mtdmeets", 2, 0, 2, 4096, bytes(16), b"boot", b"process 1 on host")
     page = head + hmac.digest(KEY, head, "sha256") + bytes(500)
     path = tmp_path / f"world.{bytes(16).hex()}.rings"
     path.write_bytes(page)

@@ -100,9 +100,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
 
 def drafting(path: Path) -> subprocess.Popen[bytes]:
     """A process that is just writing."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", DRAFTED, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", DRAFTED, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"now\n"
     return process
 
@@ -149,9 +147,7 @@ def test_equal_process_numbers_do_not_meet(tmp_path: Path, monkeypatch: pytest.M
     assert not drafts.names(tmp_path)
 
 
-def test_a_sweeper_that_comes_between_a_name_and_its_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweeper_that_comes_between_a_name_and_its_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock, swept = locks.Held.lock, []
 
     def late(self: locks.Held, *args: Any, **more: Any) -> bool:
@@ -220,10 +216,7 @@ def test_a_holder_that_does_not_end_is_named(tmp_path: Path) -> None:
 
 
 def test_a_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
-    program = (
-        "import os, sys; from transports import keeper\n"
-        "with keeper.holding(sys.argv[1]): os.kill(os.getpid(), 9)"
-    )
+    program = "import os, sys; from transports import keeper\nwith keeper.holding(sys.argv[1]): os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", program, tmp_path], check=False)
     assert drafts.names(tmp_path) == [locks.LOCK]
     with keeper.holding(tmp_path, patience=0):
@@ -239,9 +232,7 @@ def test_a_lock_file_of_others_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_forked_child_holds_nothing_of_its_parent(tmp_path: Path) -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", FORKED, tmp_path], capture_output=True, text=True, timeout=100
-    )
+    process = subprocess.run([sys.executable, "-c", FORKED, tmp_path], capture_output=True, text=True, timeout=100)
     assert process.stdout == "dead\n", process.stderr
     assert not drafts.names(tmp_path)
 

@@ -43,9 +43,7 @@ def test_the_file_is_made_once_and_for_us_alone(home: Path) -> None:
 
 def test_processes_that_start_at_once_agree(home: Path) -> None:
     script = "from transports.keys import job_key; print(job_key('a').hex())"
-    started = [
-        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(5)
-    ]
+    started = [subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) for _ in range(5)]
     assert len({process.communicate(timeout=300)[0] for process in started}) == 1
     assert [entry.name for entry in home.iterdir()] == [keys.FILE]
 

@@ -28,15 +28,13 @@ def body(nbytes: int, seed: int) -> bytes:
 
 
 @given(
-    st.lists(turns, max_size=12), st.sampled_from([1, 100, 4096, 1 << 26]), st.booleans(),
+    st.lists(turns, max_size=12),
+    st.sampled_from([1, 100, 4096, 1 << 26]),
+    st.booleans(),
     st.sampled_from([1000, 1 << 20]),
-)  # fmt: skip
+)
 def test_what_is_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory,
-    sent: list[tuple[int, int, int]],
-    room: int,
-    is_far: bool,
-    longest: int,
+    tmp_path_factory: pytest.TempPathFactory, sent: list[tuple[int, int, int]], room: int, is_far: bool, longest: int
 ) -> None:
     messages = [(body(head, seed), body(rest, ~seed)) for seed, (head, rest, _) in enumerate(sent)]
     with (

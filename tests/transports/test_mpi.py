@@ -29,11 +29,14 @@ def mpirun(size: int, *arguments: str, options: tuple[str, ...] = ()) -> list[st
     assert MPIRUN is not None
     open_mpi = ["--oversubscribe", *["--allow-run-as-root"] * (os.geteuid() == 0), *options]
     done = subprocess.run(
-        [MPIRUN, *open_mpi, "-n", str(size), sys.executable, "-m", "tests.transports.under_mpi",
-         *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False,
+        [MPIRUN, *open_mpi, "-n", str(size), sys.executable, "-m", "tests.transports.under_mpi", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+    )
     lines = sorted(line for line in done.stdout.splitlines() if line.startswith("rank"))
     assert lines, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     return lines

@@ -58,12 +58,7 @@ class World:
         size, store = len(addresses), HashStore()
         self.ranks = [MqttTransport(rank, size, text) for rank, text in enumerate(addresses)]
         self.trays = [Tray(lambda n: n % 2 == 0) for _ in addresses]
-        together(
-            *(
-                lambda t=t, b=b: t.connect(store, b, PATIENCE)
-                for t, b in zip(self.ranks, self.trays, strict=True)
-            )
-        )
+        together(*(lambda t=t, b=b: t.connect(store, b, PATIENCE) for t, b in zip(self.ranks, self.trays, strict=True)))
 
     def receive(self, rank: int, src: int, count: int) -> list[tuple[bytes, bytearray]]:
         tray = self.trays[rank]

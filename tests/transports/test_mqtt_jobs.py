@@ -214,9 +214,7 @@ def test_of_servers_that_come_at_once_one_keeps_the_store(broker: Broker) -> Non
         for thread in threads:
             thread.join(120)
         assert (len(kept), len(refused)) == (1, 1)
-        winner = next(
-            of for of in jobs if str(of) not in str(refused[0]).partition(" This rank's job is ")[2]
-        )
+        winner = next(of for of in jobs if str(of) not in str(refused[0]).partition(" This rank's job is ")[2])
         asker = MQTTStore(broker.address, 1, timeout=60, of=winner)
         kept[0].set("k", "v")
         assert asker.get("k") == b"v"

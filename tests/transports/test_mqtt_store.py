@@ -35,11 +35,7 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 def test_each_command_is_carried_out_once_whatever_the_broker_does(broker: Broker) -> None:
     """It is killed twice, and connections are cut, while ranks count."""
     proxy = Proxy(broker)
-    stores = [
-        MQTTStore(broker.address, 0),
-        MQTTStore(broker.address, 1),
-        MQTTStore(proxy.address, 2),
-    ]
+    stores = [MQTTStore(broker.address, 0), MQTTStore(broker.address, 1), MQTTStore(proxy.address, 2)]
 
     def count(store: MQTTStore) -> None:
         for turn in range(200):
@@ -78,18 +74,20 @@ def test_who_comes_first_waits_for_the_keeper(broker: Broker) -> None:
 
 def test_nobody_keeps_it(broker: Broker) -> None:
     told_in_time(
-        DistNetworkError, r"nobody keeps a store named 'job'.*Rank 0 does",
+        DistNetworkError,
+        r"nobody keeps a store named 'job'.*Rank 0 does",
         lambda seconds: MQTTStore(f"{broker.address}/job", 1, timeout=seconds),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_no_broker(rank: int) -> None:
     address = f"mqtt://127.0.0.1:{free_port()}"
     told_in_time(
-        DistNetworkError, r"refused.*Does a broker listen there",
+        DistNetworkError,
+        r"refused.*Does a broker listen there",
         lambda seconds: MQTTStore(address, rank, timeout=seconds),
-    )  # fmt: skip
+    )
     with pytest.raises(ValueError, match="names no broker"):
         MQTTStore("mqtt://", rank)
 
@@ -216,15 +214,25 @@ class Odd(MQTTStore):
             del end._asked[number]
 
 
-@pytest.mark.parametrize("fields", [
-    (b"get", b"1e308", b"1", b"nothing"), (b"get", b"nan", b"1", b"nothing"), (b"get", b"", b"1", b"k"),
-    (b"append", b"0", b"0"), (b"get", b"0", b"7", b"k"), (b"get", b"0", b"9" * 5000, b"k"),
-    (b"\xff", b"0", b"0"), (b"set", b"0", b"1", b"\xff", b"v"), (b"check",), (),
-    (b"x" * 100_000, b"0", b"0"), (b"queue_pop", b"-inf", b"1", b"k"), (b"check", b"0", b"1", b"k"),
-])  # fmt: skip
-def test_an_odd_command_is_of_no_concern_to_others(
-    fields: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (b"get", b"1e308", b"1", b"nothing"),
+        (b"get", b"nan", b"1", b"nothing"),
+        (b"get", b"", b"1", b"k"),
+        (b"append", b"0", b"0"),
+        (b"get", b"0", b"7", b"k"),
+        (b"get", b"0", b"9" * 5000, b"k"),
+        (b"\xff", b"0", b"0"),
+        (b"set", b"0", b"1", b"\xff", b"v"),
+        (b"check",),
+        (),
+        (b"x" * 100_000, b"0", b"0"),
+        (b"queue_pop", b"-inf", b"1", b"k"),
+        (b"check", b"0", b"1", b"k"),
+    ],
+)
+def test_an_odd_command_is_of_no_concern_to_others(fields: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> list[bytes]:
         raise ZeroDivisionError("what nobody has foreseen")
 
@@ -279,9 +287,7 @@ class HandMadeServer:
             each._connection.close()
 
 
-def test_a_broker_that_stands_still_does_not_make_two_keepers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broker_that_stands_still_does_not_make_two_keepers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time counts only where the broker has passed our questions on."""
     made = HandMadeServer(monkeypatch)
     made.hear(made.retained)

@@ -31,29 +31,13 @@ from transports.stores.protocol import StoreRequest
 from transports.stores.store import HashStore
 from transports.stores.tcp import TCPStore
 
-KINDS = [
-    *key_values.OPERATIONS,
-    "",
-    "explode",
-    "a\0b",
-]
+KINDS = [*key_values.OPERATIONS, "", "explode", "a\0b"]
 TIMES = (
     b"0", b"-1", b"-inf", b"inf", b"nan", b"1e308", b"-1e308", b"1e-320", b"9" * 400, b"1e12", b"soon",
     b"", b"0x10", b"\xff", b"1_0", b" 1 ", b"0.05",
 )  # fmt: skip
 COUNTS = (b"0", b"1", b"2", b"-1", b"7", b"9" * 5000, b"one", b"", b"\xff", b"1_0")
-FIELDS = (
-    b"",
-    b"k",
-    b"12",
-    b"-3",
-    b"9" * 4299,
-    b"9" * 5000,
-    b"\xff\xfe",
-    b"\0",
-    b"x" * 70_000,
-    b"joined",
-)
+FIELDS = (b"", b"k", b"12", b"-3", b"9" * 4299, b"9" * 5000, b"\xff\xfe", b"\0", b"x" * 70_000, b"joined")
 
 
 @pytest.fixture
@@ -110,12 +94,7 @@ def odd_saying(chance: random.Random) -> bytes:
     kind = chance.randrange(8)
     if kind < 5:
         parts = [chance.choice(FIELDS) for _ in range(chance.randrange(4))]
-        fields = [
-            chance.choice(KINDS).encode(),
-            chance.choice(TIMES),
-            chance.choice(COUNTS),
-            *parts,
-        ]
+        fields = [chance.choice(KINDS).encode(), chance.choice(TIMES), chance.choice(COUNTS), *parts]
         return protocol.pack(fields[: chance.randrange(2, 4 + len(parts))])
     if kind == 5:  # a frame whose lengths are lies
         body = bytearray(protocol.pack([chance.choice(FIELDS)[:100] for _ in range(3)]))
@@ -251,14 +230,21 @@ def test_timeouts_of_any_size(store: TCPStore, tmp_path: Path, duration: float) 
 def records() -> list[bytes]:
     user = b"host boot 1 1 abcd"
     sayings = [
-        StoreRequest("user.join", [], [], 0.0), StoreRequest("user.join", [], [b"\xff"], 0.0),
-        StoreRequest("user.join", [], [b"one two"], 0.0), StoreRequest("user.join", [], [b"h b -1 0 x"], 0.0),
+        StoreRequest("user.join", [], [], 0.0),
+        StoreRequest("user.join", [], [b"\xff"], 0.0),
+        StoreRequest("user.join", [], [b"one two"], 0.0),
+        StoreRequest("user.join", [], [b"h b -1 0 x"], 0.0),
         StoreRequest("user.join", [], [b"h b " + b"9" * 5000 + b" 0 x"], 0.0),
-        StoreRequest("user.leave", [], [user], 0.0), StoreRequest("user.leave", [], [], 0.0),
-        StoreRequest("explode", [], [], 0.0), StoreRequest("set", ["k"], [], 0.0), StoreRequest("add", [], [], 0.0),
-        StoreRequest("queue_pop", ["k"], [], 0.0), StoreRequest("queue_pop_now", ["k"], [], 0.0),
-        StoreRequest("get", ["nothing"], [], 0.0), StoreRequest("add", ["k"], [b"x"], 0.0),
-    ]  # fmt: skip
+        StoreRequest("user.leave", [], [user], 0.0),
+        StoreRequest("user.leave", [], [], 0.0),
+        StoreRequest("explode", [], [], 0.0),
+        StoreRequest("set", ["k"], [], 0.0),
+        StoreRequest("add", [], [], 0.0),
+        StoreRequest("queue_pop", ["k"], [], 0.0),
+        StoreRequest("queue_pop_now", ["k"], [], 0.0),
+        StoreRequest("get", ["nothing"], [], 0.0),
+        StoreRequest("add", ["k"], [b"x"], 0.0),
+    ]
     return [*map(protocol.pack_request, sayings), request("set", [b"\xff"], [b""]), b"no frame" * 9]
 
 

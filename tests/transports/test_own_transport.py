@@ -25,9 +25,14 @@ print(x.tolist())
 def run(python: Path | str, *arguments: str | Path, folder: Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [python, *arguments], cwd=folder, text=True, capture_output=True, check=False,
-        env=environment | {"OMP_NUM_THREADS": "1", "XDG_STATE_HOME": str(folder / "state")}, timeout=300,
-    )  # fmt: skip
+        [python, *arguments],
+        cwd=folder,
+        text=True,
+        capture_output=True,
+        check=False,
+        env=environment | {"OMP_NUM_THREADS": "1", "XDG_STATE_HOME": str(folder / "state")},
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -65,9 +70,7 @@ def test_the_page_is_right(tmp_path: Path) -> None:
     ]
     for command in commands:
         assert run(python, *command, folder=tmp_path).count("[2.0, 2.0]") == 2, command
-    calibrated = run(
-        python, "-m", "mtd", "calibrate", address, "--rounds", "3", "--out", "links.json", folder=tmp_path
-    )
+    calibrated = run(python, "-m", "mtd", "calibrate", address, "--rounds", "3", "--out", "links.json", folder=tmp_path)
     assert "links.json" in calibrated
     said = run(
         python, "-m", "mtd", "bench", "comm", "--net", address, "--only", "send_recv", "--sizes", "1KB",

@@ -22,10 +22,7 @@ from minitorch_dist.distributed import codec, journal
 from minitorch_dist.distributed.checkpoint.index import CheckpointException
 from minitorch_dist.distributed.codec.errors import DamagedEncoding
 from minitorch_dist.distributed.codec.failures import RemoteException, RemoteTraceback
-from minitorch_dist.distributed.elastic.multiprocessing.errors import (
-    ChildFailedError,
-    ProcessFailure,
-)
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
 from minitorch_dist.distributed.journal import JournalError
 from minitorch_dist.pictures.scene import COMPUTE, LaneSpan, Scene
@@ -61,12 +58,20 @@ def test_a_cleaned_text_can_be_written_and_stays_as_it_is(text: str) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        DistStoreError(EVIL), DistTimeout(EVIL), DistMismatch(EVIL), PeerLost(1, Lost("lost", EVIL), "x"),
-        SerializationError(EVIL), CheckpointException(EVIL), JournalError(EVIL), TraceError(EVIL),
-        RemoteException(EVIL, EVIL, EVIL), RemoteTraceback(EVIL), DamagedEncoding(EVIL),
+        DistStoreError(EVIL),
+        DistTimeout(EVIL),
+        DistMismatch(EVIL),
+        PeerLost(1, Lost("lost", EVIL), "x"),
+        SerializationError(EVIL),
+        CheckpointException(EVIL),
+        JournalError(EVIL),
+        TraceError(EVIL),
+        RemoteException(EVIL, EVIL, EVIL),
+        RemoteTraceback(EVIL),
+        DamagedEncoding(EVIL),
     ],
     ids=lambda error: type(error).__name__,
-)  # fmt: skip
+)
 def test_errors_with_words_of_others_show_them_cleaned(error: Exception) -> None:
     assert SHOWN in str(error) and clean(str(error)) == str(error)
 
@@ -97,9 +102,7 @@ def test_names_in_files_are_clean_where_they_are_shown(tmp_path: Path) -> None:
     assert f"{peer}" == f"process 1 on {SHOWN}"
 
 
-def test_a_journal_and_a_trace_of_others_are_shown_clean(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_journal_and_a_trace_of_others_are_shown_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines: list[dict[str, Any]] = [
         {"journal": 1, "of": "minitorch_dist"},
         {"what": "world", "rank": 0, "world_size": 1, "transport": EVIL, "host": EVIL, "program": EVIL,
@@ -156,7 +159,9 @@ def test_dates_without_a_unit_and_units_of_nothing_are_no_message() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells who holds a port")
 def test_the_command_line_of_the_holder_of_a_port_is_a_text_of_others() -> None:
-    program = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    program = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    )
     holder = subprocess.Popen(
         [sys.executable, "-c", program, b"\xff\x1b[2J"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

@@ -13,10 +13,16 @@ ends = st.none() | st.integers(10**13 + 1, 10**14)
 ranks = st.integers(0, 8)
 anybody = st.none() | ranks
 strikes = st.builds(
-    Strike, st.sampled_from(["drop", "duplicate", "delay", "reorder", "jitter", "cut"]),
-    st.floats(0, 1), st.integers(0, 10**12), anybody, anybody, st.none() | st.integers(0, 999),
-    instants, ends,
-)  # fmt: skip
+    Strike,
+    st.sampled_from(["drop", "duplicate", "delay", "reorder", "jitter", "cut"]),
+    st.floats(0, 1),
+    st.integers(0, 10**12),
+    anybody,
+    anybody,
+    st.none() | st.integers(0, 999),
+    instants,
+    ends,
+)
 faults = st.one_of(
     strikes,
     st.builds(Slow, ranks, st.floats(0.01, 100), st.sampled_from(["compute", "network"]), instants, ends),
@@ -33,11 +39,18 @@ def test_a_text_is_its_fault(fault: Fault) -> None:
 
 def test_how_it_is_written() -> None:
     plan = [
-        plans.drop(0.01, src=0), plans.drop(src=2, dst=3, number=17), plans.delay("1ms", p=0.1),
-        plans.delay(0.001), plans.reorder(0.05), plans.jitter("50us"),
-        plans.partition({1, 0}, {2, 3}, at="2ms", heal="5ms"), plans.clog(4, until="3ms"),
-        plans.slow(3, x=2.5), plans.crash(5, at="1.2ms", restart="4ms"), plans.cut(dst=1, at=2),
-    ]  # fmt: skip
+        plans.drop(0.01, src=0),
+        plans.drop(src=2, dst=3, number=17),
+        plans.delay("1ms", p=0.1),
+        plans.delay(0.001),
+        plans.reorder(0.05),
+        plans.jitter("50us"),
+        plans.partition({1, 0}, {2, 3}, at="2ms", heal="5ms"),
+        plans.clog(4, until="3ms"),
+        plans.slow(3, x=2.5),
+        plans.crash(5, at="1.2ms", restart="4ms"),
+        plans.cut(dst=1, at=2),
+    ]
     assert plans.texts(plan) == (
         "drop=0.01,src=0;drop=2>3#17;delay=1ms,p=0.1;delay=1ms;reorder=1ms,p=0.05;jitter=50us;"
         "partition=0+1|2+3,at=2ms,heal=5ms;clog=4,in,until=3ms;slow=3,x=2.5;"

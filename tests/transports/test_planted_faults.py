@@ -342,13 +342,7 @@ VIRTUAL: list[tuple[int, type[Planted], str]] = [
 ]
 REAL: list[tuple[int, str, type[Planted], float, str]] = [  # line, check, …, patience, complaint
     (1, "missing", WaitsForTheMissing, 0.5, "the check did not return within"),
-    (
-        2,
-        "both_first",
-        SendsOneAfterTheOther,
-        1.0,
-        "did not return within .*; it is in send at test_p",
-    ),
+    (2, "both_first", SendsOneAfterTheOther, 1.0, "did not return within .*; it is in send at test_p"),
     (3, "sizes", CallsTwice, 30.0, "two threads called the inbox at once"),
     (3, "patience", NeverReturns, 0.5, "the check did not return within .*; it is in progress at"),
     (3, "patience", Oversleeps, 30.0, r"progress\(0.02\) with nothing to deliver took \d.* s"),

@@ -145,8 +145,7 @@ def words_of(end: Any) -> memoryview:
 
 
 words = st.one_of(
-    st.integers(0, 2**64 - 1),
-    st.sampled_from([2**60, 2**63, 2**64 - 1, 2**64 - 16, 2**63 + 16, 1, 15, 17, 4096, 8192]),
+    st.integers(0, 2**64 - 1), st.sampled_from([2**60, 2**63, 2**64 - 1, 2**64 - 16, 2**63 + 16, 1, 15, 17, 4096, 8192])
 )
 
 
@@ -230,10 +229,7 @@ def test_a_pulse_is_seen_by_the_other(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_an_error_when_the_file_is_made(tmp_path: Path) -> None:
     """Not a signal that kills the process at its first write into a hole."""
-    with (
-        pytest.raises(OSError),
-        ends.rings(tmp_path, 1 << 55),
-    ):
+    with pytest.raises(OSError), ends.rings(tmp_path, 1 << 55):
         pass
     assert not list(tmp_path.iterdir())
 

@@ -60,12 +60,7 @@ def test_a_reason_travels_to_other_ranks(trust: codec.Trust) -> None:
     error = exceptions.PeerLost(2, Lost("left", "gone"), "rank 1 needs")
     meta, buffers = codec.encode(error, trust)
     other = codec.decode(meta, buffers, trust)
-    assert (other.rank, other.reason, other.kind, other.doing) == (
-        2,
-        "gone",
-        "left",
-        "rank 1 needs",
-    )
+    assert (other.rank, other.reason, other.kind, other.doing) == (2, "gone", "left", "rank 1 needs")
     assert str(other) == str(error)
 
 
@@ -118,9 +113,7 @@ def links_and_thread() -> tuple[Links, int]:
     return prepared.links_of(group), threading.get_ident()
 
 
-def test_a_transport_of_somebody_else_declares_what_the_floors_above_ask_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_transport_of_somebody_else_declares_what_the_floors_above_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.BUILT_IN, "own", f"{__name__}:OwnTransport")
     found = torch.launch(links_and_thread, 3, "own://")  # and so its ranks are threads
     assert [links for links, _ in found] == [Links.measured(3e-3, 7e6, 1e9)] * 3
@@ -139,9 +132,6 @@ def test_queue_is_the_shortest_transport() -> None:
     """Shorter than the one that docs/transports.md writes as an example."""
     page = (Path(torch.__file__).parent.parent / "docs" / "transports.md").read_text("utf-8")
     example = max(map(len, (block.splitlines() for block in re.findall(r"```python\n(.*?)```", page, re.S))))
-    own = {
-        path.stem: len(path.read_text("utf-8").splitlines())
-        for path in Path(contract.__file__).parent.glob("*.py")
-    }
+    own = {path.stem: len(path.read_text("utf-8").splitlines()) for path in Path(contract.__file__).parent.glob("*.py")}
     others = [own[scheme] for scheme in ("tcp", "file", "mqtt", "sim", "mpi")]
     assert own["queue"] < min([example, *others])

@@ -143,11 +143,7 @@ def dissemination(node: SimulatedNode) -> None:
 
 def pairwise(node: SimulatedNode, nbytes: int) -> None:
     for step in range(1, node.world_size):
-        node.exchange(
-            (node.rank + step) % node.world_size,
-            bytes(nbytes),
-            (node.rank - step) % node.world_size,
-        )
+        node.exchange((node.rank + step) % node.world_size, bytes(nbytes), (node.rank - step) % node.world_size)
 
 
 def bruck(node: SimulatedNode, nbytes: int) -> None:
@@ -155,9 +151,7 @@ def bruck(node: SimulatedNode, nbytes: int) -> None:
     while have < node.world_size:
         blocks = min(have, node.world_size - have)
         node.exchange(
-            (node.rank - have) % node.world_size,
-            bytes(blocks * nbytes),
-            (node.rank + have) % node.world_size,
+            (node.rank - have) % node.world_size, bytes(blocks * nbytes), (node.rank + have) % node.world_size
         )
         have += blocks
 
@@ -184,14 +178,17 @@ def test_the_textbook_is_right_to_the_picosecond(size: int) -> None:
     expected = [
         (play(ring, size, 2 * (size - 1), 10), 2 * (size - 1) * wire(10) if size > 1 else 0, None),
         (play(fan_in, size, 99), (size - 1) * wire(99), size - 1),
-        (play(doubling, size, 64), (core.bit_length() - 1 + folds) * wire(64) if size > 1 else 0,
-         core * (core.bit_length() - 1) + 2 * (size - core)),
+        (
+            play(doubling, size, 64),
+            (core.bit_length() - 1 + folds) * wire(64) if size > 1 else 0,
+            core * (core.bit_length() - 1) + 2 * (size - core),
+        ),
         (play(binomial, size, 70), rounds * wire(70), size - 1),
         (play(binomial_reduce, size, 70, 0), rounds * wire(70), size - 1),
         (play(dissemination, size), rounds * ALPHA, size * rounds),
         (play(pairwise, size, 30), (size - 1) * wire(30), size * (size - 1)),
         (play(bruck, size, 30), rounds * ALPHA + (size - 1) * 30 * BETA, size * rounds),
-    ]  # fmt: skip
+    ]
     for parts in (1, 2, 5):
         time = (size - 2 + parts) * wire(40) if size > 1 else 0
         expected.append((play(chain, size, parts, 40), time, parts * (size - 1)))
@@ -238,9 +235,7 @@ def test_fast_links_within_a_node_and_slow_ones_between() -> None:
     shared = two_level(3, 2, fast, slow, nic="per_node")
     assert play(across, 6, network=net).time == slow.time(600)
     assert play(across, 6, network=shared).time == 2 * slow.time(600)
-    with pytest.raises(
-        ValueError, match="rank 6 has no place: a network of 3 nodes with 2 ranks each holds 6"
-    ):
+    with pytest.raises(ValueError, match="rank 6 has no place: a network of 3 nodes with 2 ranks each holds 6"):
         play(ring, 7, 1, 1, network=net)
     with pytest.raises(ValueError, match="not 'shared'"):
         two_level(3, 2, fast, slow, nic="shared")
@@ -260,9 +255,12 @@ def test_networks_by_address() -> None:
     assert run(lambda node: chain(node, 1, 10), 2, "sim://?latency=7ps&rate=8Tb/s").time == 17
     for address, error in {
         "sim://?speed=1": "no 'speed'; there are latency, rate, wire, eager, window, detection",
-        "sim://?latency=2": "not a span of time", "sim://?rate=2us": "not a rate", "sim://?eager=x": "number",
-        "sim://?rate=0Gb/s": "not a rate", "sim://?eager=3QB": "'Q' is none of k, K, M",
-    }.items():  # fmt: skip
+        "sim://?latency=2": "not a span of time",
+        "sim://?rate=2us": "not a rate",
+        "sim://?eager=x": "number",
+        "sim://?rate=0Gb/s": "not a rate",
+        "sim://?eager=3QB": "'Q' is none of k, K, M",
+    }.items():
         with pytest.raises(ValueError, match=error):
             Network.parse(address)
     for bad in (-1, "-1us"):
@@ -282,19 +280,18 @@ def talk(node: SimulatedNode, seed: int, turns: int) -> bytes:
     for turn in range(turns):
         node.compute(conformance.bench.draw(10_000_000, seed, node.rank, turn))
         for dst in range(node.world_size):
-            node.send(
-                dst,
-                bytes([conformance.bench.draw(256, seed, node.rank, dst, turn)]) * (turn + node.rank),
-            )
+            node.send(dst, bytes([conformance.bench.draw(256, seed, node.rank, dst, turn)]) * (turn + node.rank))
         for src in range(node.world_size):
             got += node.receive(src)
     return got
 
 
 NETWORKS: list[Network | Topology] = [
-    NET, Network(NET, eager=2), Network(NET, window=3),
+    NET,
+    Network(NET, eager=2),
+    Network(NET, window=3),
     two_level(3, 3, link("1us", "80GB/s"), link("9us", "10Gb/s"), nic="per_node"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -319,27 +316,20 @@ def test_a_silent_rank_changes_nothing(network: Any) -> None:
 
 
 @pytest.mark.slow
-@given(
-    st.integers(2, 8),
-    *[st.integers(0, 10**7)] * 2,
-    *[st.integers(0, 10**4)] * 2,
-    *[st.integers(0, 1000)] * 2,
-)
+@given(st.integers(2, 8), *[st.integers(0, 10**7)] * 2, *[st.integers(0, 10**4)] * 2, *[st.integers(0, 1000)] * 2)
 def test_time_grows_with_latency_and_size(
     size: int, alpha: int, more: int, beta: int, dearer: int, nbytes: int, longer: int
 ) -> None:
-    for program, rest in (
-        (doubling, ()),
-        (fan_in, ()),
-        (ring, (3,)),
-        (chain, (3,)),
-        (pairwise, ()),
-    ):
+    for program, rest in ((doubling, ()), (fan_in, ()), (ring, (3,)), (chain, (3,)), (pairwise, ())):
         times = [
             play(program, size, *rest, n, network=uniform(a, b)).time
-            for a, b, n in [(alpha, beta, nbytes), (alpha + more, beta, nbytes),
-                            (alpha, beta + dearer, nbytes), (alpha, beta, nbytes + longer)]
-        ]  # fmt: skip
+            for a, b, n in [
+                (alpha, beta, nbytes),
+                (alpha + more, beta, nbytes),
+                (alpha, beta + dearer, nbytes),
+                (alpha, beta, nbytes + longer),
+            ]
+        ]
         assert times[0] <= min(times[1:])
 
 
@@ -424,8 +414,7 @@ def test_a_circle_of_waiting_ranks(size: int, network: Network, monkeypatch: pyt
     first, *lines, last = str(caught.value).splitlines()
     assert first.startswith(f"deadlock at 1.204 ms: {ranks} of {size} wait, and nothing is under way")
     assert lines == [
-        f"  rank {rank} waits for rank {(rank + 1) % size} in receive, at test_sim.py:{place}"
-        for rank in range(size)
+        f"  rank {rank} waits for rank {(rank + 1) % size} in receive, at test_sim.py:{place}" for rank in range(size)
     ]
     assert last.startswith(f"In a circle each rank waits for the next: {circle}. One of them has to")
 

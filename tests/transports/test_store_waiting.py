@@ -18,11 +18,12 @@ steps = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(sorted(NEEDS)), st.lists(KEYS, min_size=1, max_size=4)),
         st.tuples(
-            st.sampled_from(["set", "delete_key", "queue_push", "queue_pop_now", "append", "leave"]), st.lists(KEYS, min_size=1, max_size=3)
+            st.sampled_from(["set", "delete_key", "queue_push", "queue_pop_now", "append", "leave"]),
+            st.lists(KEYS, min_size=1, max_size=3),
         ),
     ),
     max_size=40,
-)  # fmt: skip
+)
 
 
 def is_ready(table: KeyValues, operation: str, keys: list[str]) -> bool:

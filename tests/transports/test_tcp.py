@@ -29,8 +29,7 @@ def test_a_send_loses_its_patience_with_one_who_takes_nothing() -> None:
     store, trays = HashStore(), [Tray(lambda n: True) for _ in range(3)]
     ends = [TcpTransport(rank, 3) for rank in range(3)]
     threads = [
-        threading.Thread(target=end.connect, args=(store, tray, 60))
-        for end, tray in zip(ends, trays, strict=True)
+        threading.Thread(target=end.connect, args=(store, tray, 60)) for end, tray in zip(ends, trays, strict=True)
     ]
     for thread in threads:
         thread.start()

@@ -294,9 +294,7 @@ def test_a_master_that_has_left_is_not_awaited_where_one_more_connection_is_need
     client.close()
 
 
-def test_a_client_gives_up_a_host_that_acknowledges_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_gives_up_a_host_that_acknowledges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it may wait for its key. (Two real hosts: tests/distributed/test_cables.py.)"""
     store = master()
     client = TCPStore("localhost", store.port)
@@ -308,9 +306,7 @@ def test_a_client_gives_up_a_host_that_acknowledges_nothing(
     store.close()
 
 
-def test_the_server_lets_go_of_a_client_whose_host_acknowledges_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_server_lets_go_of_a_client_whose_host_acknowledges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(liveness, "SLICE", 0.01)
     store = master()
     client = TCPStore("localhost", store.port)

@@ -305,10 +305,7 @@ def line(function: Callable[..., object], offset: int) -> int:
 def test_timeouts_come_before_a_deadlock_unless_they_are_endless() -> None:
     simulate(partial(stand, timeout=1800), partial(stand, timeout=3600))
     with pytest.raises(Deadlock, match="deadlock at 5 s"):
-        simulate(
-            partial(stand, timeout=5), partial(stand, timeout=1800),
-            partial(stand, timeout=60), endless=60,
-        )  # fmt: skip
+        simulate(partial(stand, timeout=5), partial(stand, timeout=1800), partial(stand, timeout=60), endless=60)
 
 
 def test_who_catches_a_deadlock_may_go_on() -> None:
@@ -352,10 +349,7 @@ def test_looking_again_and_again_is_a_way_of_waiting() -> None:
         assert clock.now() == 3 * PICO
 
     each_rank(clock, 3, program)
-    with pytest.raises(
-        Deadlock,
-        match=r"rank 0 waits for something for which it polls, at test_virtual",
-    ):
+    with pytest.raises(Deadlock, match=r"rank 0 waits for something for which it polls, at test_virtual"):
         simulate(lambda clock: [clock.poll() for _ in range(10_000)])
 
 

@@ -56,9 +56,7 @@ def test_on_a_quiet_machine_an_answer_is_seen_after_a_yield(machine: Machine) ->
 
 
 @pytest.mark.parametrize("slice", [2 * MILLI, 4 * MILLI, 16 * MILLI, 100 * MILLI])
-def test_beside_programs_that_compute_an_answer_does_not_wait_for_their_slices(
-    machine: Machine, slice: int
-) -> None:
+def test_beside_programs_that_compute_an_answer_does_not_wait_for_their_slices(machine: Machine, slice: int) -> None:
     """Late yields take a tenth of the time, however long a slice is. Other answers wait for a short sleep."""
     machine.slice = slice
     sleep = 1.1 * clock.SHORTEST_NAP * 1e9 + machine.wake

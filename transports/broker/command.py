@@ -28,9 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s)")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free one (%(default)s)")
     parser.add_argument("--max-packet", type=int, default=16 << 20, help="bytes of one packet (%(default)s)")
-    parser.add_argument(
-        "--open", action="store_true", help="let all programs of this machine in, without a password"
-    )
+    parser.add_argument("--open", action="store_true", help="let all programs of this machine in, without a password")
     parser.add_argument("--private", default="", help=argparse.SUPPRESS)  # see `rules`
     parser.add_argument("--leash", action="store_true", help=argparse.SUPPRESS)
 

@@ -69,9 +69,12 @@ def start(*options: str, environment: Mapping[str, str] | None = None) -> Broker
     variables["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([found] if found else [])])
     process = subprocess.Popen(
         [sys.executable, "-m", "transports.broker", "--leash", *options],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        env=variables, start_new_session=True,  # Ctrl-C is for the ranks; they say goodbye first
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=variables,
+        start_new_session=True,  # Ctrl-C is for the ranks; they say goodbye first
+    )
     assert process.stdout is not None, "it was started with a pipe"
     with process.stdout:
         line = process.stdout.readline().decode().strip()

@@ -24,9 +24,12 @@ Node: TypeAlias = dict["str | None", Any]
 def is_filter(name: str) -> bool:
     """Whether this can be subscribed to."""
     levels = name.split("/", DEEPEST + 1)
-    return len(name) > 0 and len(levels) <= DEEPEST and all(
-        level in ("+", "#") or not ("+" in level or "#" in level) for level in levels
-    ) and "#" not in levels[:-1]  # fmt: skip
+    return (
+        len(name) > 0
+        and len(levels) <= DEEPEST
+        and all(level in ("+", "#") or not ("+" in level or "#" in level) for level in levels)
+        and "#" not in levels[:-1]
+    )
 
 
 def takes_in(name: str, topic: str) -> bool:

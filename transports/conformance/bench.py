@@ -213,7 +213,7 @@ class RankCheck:
 
     def beside(
         self, act: Callable[[], Found], what: str, silence: float | None = None, limit: float | None = None
-    ) -> Found:  # fmt: skip
+    ) -> Found:
         """Run `act` in a thread; complain if it does not return. It may go on as long as something comes: `silence`
         seconds (or `patience`) without a byte are too many, and so are `limit` seconds in all."""
         changed, ends = self.clock.condition(), list[tuple[Found | None, BaseException | None]]()

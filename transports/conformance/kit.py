@@ -99,9 +99,7 @@ class CheckOutcome(NamedTuple):
     is_silent: bool = False  # because somebody waits, perhaps for ever
 
 
-def _run(
-    launch: Launch, world_size: int, names: list[str], trials: Trials, passed: set[str]
-) -> tuple[list[str], bool]:
+def _run(launch: Launch, world_size: int, names: list[str], trials: Trials, passed: set[str]) -> tuple[list[str], bool]:
     """Run checks in one world; after a check that fails the rest begin in a fresh one. The complaints, and
     whether the last one is that somebody is silent."""
     complaints: list[str] = []

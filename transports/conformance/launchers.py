@@ -115,9 +115,15 @@ def _result(pipe: Connection, rank: int, deadline: Deadline) -> Any:
 
 
 def _in_process(
-    pipe: Connection, make: Make, program: Program, rank: int, world_size: int, folder: str, port: int,
+    pipe: Connection,
+    make: Make,
+    program: Program,
+    rank: int,
+    world_size: int,
+    folder: str,
+    port: int,
     environment: dict[str, str],
-) -> None:  # fmt: skip
+) -> None:
     os.environ.update(environment)  # a fork server's children have that of its beginning
     with closing(TCPStore("127.0.0.1", port, wait_for_workers=False)) as store, pipe:
         own = PrefixStore("conformance", store)

@@ -98,8 +98,7 @@ def interleaved(desk: RankCheck) -> None:
         for turn, (header, data) in enumerate(desk.receive(src, messages)):
             nbytes = draw(1 << draw(15, turn, desk.rank), src, desk.rank, turn)
             desk.demand(
-                header == b"%d" % turn,
-                f"the {turn}th message from rank {src} says it is the {header.decode()}th",
+                header == b"%d" % turn, f"the {turn}th message from rank {src} says it is the {header.decode()}th"
             )
             desk.demand(data == pattern(turn + src, nbytes), f"wrong bytes came from rank {src}")
     desk.meet("sent")

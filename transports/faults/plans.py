@@ -183,9 +183,7 @@ class Crash:
 
 
 Fault: TypeAlias = "Strike | Slow | Partition | Clog | Crash"
-KINDS = (
-    "slow", "drop", "delay", "duplicate", "reorder", "jitter", "cut", "partition", "clog", "crash",
-)  # fmt: skip
+KINDS = ("slow", "drop", "delay", "duplicate", "reorder", "jitter", "cut", "partition", "clog", "crash")
 LAG = "1ms"  # by how much a reordered message is overtaken, unless one says
 
 
@@ -310,15 +308,11 @@ def cut(p: float = 1.0, **which: Unpack[Which]) -> Strike:
     return _strike("cut", p, 0, **which)
 
 
-def _strike(
-    kind: str, p: float, late: Span, at: Span = 0, until: Span | None = None, **which: int | None
-) -> Strike:
+def _strike(kind: str, p: float, late: Span, at: Span = 0, until: Span | None = None, **which: int | None) -> Strike:
     return Strike(kind, p, instant(late), at=instant(at), until=_end(until), **which)
 
 
-def partition(
-    one: Collection[int], other: Collection[int], *, at: Span = 0, heal: Span | None = None
-) -> Partition:
+def partition(one: Collection[int], other: Collection[int], *, at: Span = 0, heal: Span | None = None) -> Partition:
     """Nothing gets from the ranks of one side to those of the other.
 
     Args:
@@ -420,9 +414,17 @@ def parse_all(text: str) -> list[Fault]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "at": span, "until": span, "heal": span, "restart": span, "src": int, "dst": int, "number": int,
-    "p": float, "x": float, "what": str,
-}  # fmt: skip
+    "at": span,
+    "until": span,
+    "heal": span,
+    "restart": span,
+    "src": int,
+    "dst": int,
+    "number": int,
+    "p": float,
+    "x": float,
+    "what": str,
+}
 
 
 def _made(kind: str, plain: list[str], named: dict[str, str]) -> Fault:

@@ -32,11 +32,7 @@ from transports.keeper.folders import (
     sweep_folders as sweep_folders,
     temporary_folder as temporary_folder,
 )
-from transports.keeper.locks import (
-    Held as Held,
-    NoLocks as NoLocks,
-    holding as holding,
-)
+from transports.keeper.locks import Held as Held, NoLocks as NoLocks, holding as holding
 from transports.keeper.opening import (
     OddFile as OddFile,
     PathLike as PathLike,

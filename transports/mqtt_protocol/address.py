@@ -61,19 +61,22 @@ def parse(text: str) -> Address:
     except ValueError as error:
         raise ValueError(f"{shown(text)}: {error}") from None
     if options:
-        raise ValueError(
-            f"{shown(text)}: unknown {', '.join(options)}; known are chunk, broker_timeout, tls, ca"
-        )
+        raise ValueError(f"{shown(text)}: unknown {', '.join(options)}; known are chunk, broker_timeout, tls, ca")
     if not MIN_CHUNK <= chunk <= MAX_CHUNK:
         raise ValueError(f"{shown(text)}: chunk is not between {MIN_CHUNK} and {MAX_CHUNK}")
     if not broker_timeout > 0:
         raise ValueError(f"{shown(text)}: broker_timeout is not positive")
     return Address(
-        parts.hostname or "", port,
+        parts.hostname or "",
+        port,
         unquote(parts.username) if parts.username is not None else None,
         unquote(parts.password) if parts.password is not None else None,
-        parts.path.strip("/"), chunk, broker_timeout, tls, ca,
-    )  # fmt: skip
+        parts.path.strip("/"),
+        chunk,
+        broker_timeout,
+        tls,
+        ca,
+    )
 
 
 def shown(text: str) -> str:

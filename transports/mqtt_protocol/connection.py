@@ -88,9 +88,13 @@ class Connection:
     """A client of the broker that is always there, or on its way back."""
 
     def __init__(
-        self, address: Address, filters: Sequence[tuple[str, int]],
-        will: Publication | None, listener: Listener, clock: Clock,
-    ) -> None:  # fmt: skip
+        self,
+        address: Address,
+        filters: Sequence[tuple[str, int]],
+        will: Publication | None,
+        listener: Listener,
+        clock: Clock,
+    ) -> None:
         self.address = address
         self._identifier, self.identifier = identifiers.draw()  # with a secret, and without
         self._filters, self._will = list(filters), will
@@ -202,12 +206,20 @@ class Connection:
         if username is None:
             username, password = credentials()
         client = _Client(
-            place.host, place.port, username=username, password=password,
-            identifier=self._identifier, queue_type=Entrance, clean_session=True,
-            keepalive=KEEPALIVE, timeout=5, logger=_logger, socket_options=_NO_DELAY,
+            place.host,
+            place.port,
+            username=username,
+            password=password,
+            identifier=self._identifier,
+            queue_type=Entrance,
+            clean_session=True,
+            keepalive=KEEPALIVE,
+            timeout=5,
+            logger=_logger,
+            socket_options=_NO_DELAY,
             tls_context=place.tls_context(),
             will=will and aiomqtt.Will(will.topic, bytes(will.payload), will.qos, will.retain),
-        )  # fmt: skip
+        )
         client.pending_calls_threshold = 10 * BATCH
         return client
 

@@ -79,18 +79,16 @@ def unseal(key: bytes, data: bytes | bytearray) -> Frame:
     if end < LENGTH:
         raise FrameRefused("short")
     view = memoryview(data)
-    (
-        magic, version, kind, flags, src, dst, mark, peer_mark, seq, acked, limit, header_length, total
-    ) = _HEAD.unpack_from(data)  # fmt: skip
+    (magic, version, kind, flags, src, dst, mark, peer_mark, seq, acked, limit, header_length, total) = (
+        _HEAD.unpack_from(data)
+    )
     if magic != MAGIC or version != VERSION:
         raise FrameRefused("foreign")
     if not hmac.compare_digest(_sign(key, view[:end]), view[end:]):
         raise FrameRefused("seal")
     if kind not in KINDS or header_length > min(MAX_HEADER, end - LENGTH) or total > MAX_PAYLOAD:
         raise FrameRefused("impossible")
-    return Frame(
-        kind, src, dst, mark, peer_mark, flags, seq, acked, limit, header_length, total, view[LENGTH:end]
-    )  # fmt: skip
+    return Frame(kind, src, dst, mark, peer_mark, flags, seq, acked, limit, header_length, total, view[LENGTH:end])
 
 
 def _sign(key: bytes, data: memoryview) -> bytes:

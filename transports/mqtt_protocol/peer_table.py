@@ -38,9 +38,15 @@ class PeerTable(BrokerWatch):
     """The peers of one rank. Everything is guarded by `changed`."""
 
     def __init__(
-        self, rank: int, cards: Mapping[int, Card], base: str, window: int, address: Address, clock: Clock,
+        self,
+        rank: int,
+        cards: Mapping[int, Card],
+        base: str,
+        window: int,
+        address: Address,
+        clock: Clock,
         take: Callable[[Peer, Frame | None], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`take` gets each frame of a message in order; None: the peer is lost."""
         super().__init__(address, clock)
         self._take = take

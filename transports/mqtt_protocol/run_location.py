@@ -40,10 +40,7 @@ def meet(
         shown = broker.address if broker is not None else place.shown if place.host else ""
         # A part of all topics that no other run has, with the job's id before it; and the mark of a new life.
         run = "-".join(filter(None, (job.here(world_size).plain_id, os.urandom(8).hex())))
-        mark, where = (
-            int.from_bytes(os.urandom(8), "little"),
-            f"{socket.gethostname()}, process {os.getpid()}",
-        )
+        mark, where = (int.from_bytes(os.urandom(8), "little"), f"{socket.gethostname()}, process {os.getpid()}")
         text = json.dumps([mark, where, run, shown]).encode()
         found = rendezvous.exchange(store, "mqtt", rank, world_size, text, clock, deadline.left())
         cards = [Card(*json.loads(card)) for card in found]

@@ -63,9 +63,7 @@ class MQTTStore(Store):
         self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
         self._finalizer = weakref.finalize(self, self._end.close)
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         if not self._finalizer.alive:
             raise DistStoreError(f"the store at {self.place.shown} was closed")
         return self._end.command(operation, keys, values, timeout)

@@ -27,9 +27,7 @@ REPEAT = 1.0  # seconds until a command is said again
 class MqttStoreClient(MqttStoreEnd):
     """Asks the store server of a store, for any number of threads."""
 
-    def __init__(
-        self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None
-    ) -> None:
+    def __init__(self, address: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None) -> None:
         super().__init__(address, name, mark, clock, of)
         self._store_server = 0  # its mark
         self._beat = 0  # the number of its last frame
@@ -56,9 +54,7 @@ class MqttStoreClient(MqttStoreEnd):
 
     # -- commands ---------------------------------------------------------------------------
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         request = StoreRequest(operation, list(keys), list(values), timeout)
         body = protocol.pack_request(request)[streams.LENGTH :]
         if len(body) > MAX_BODY:
@@ -111,9 +107,7 @@ class MqttStoreClient(MqttStoreEnd):
                 return self._give_up(OtherJob(apart))
             self._store_server = self._store_server or frame.mark
         if frame.mark != self._store_server:
-            return self._lose(
-                "began anew, and what was in it is gone: rank 0 was started again. Start all ranks again"
-            )
+            return self._lose("began anew, and what was in it is gone: rank 0 was started again. Start all ranks again")
         if frame.acked > self._beat:
             self._beat = frame.acked
             self._heard, self._suspected = self._now(), None

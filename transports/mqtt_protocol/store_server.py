@@ -55,9 +55,14 @@ class MqttStoreServer(MqttStoreEnd):
     """Keeps a key-value table, for the threads of this process and for askers anywhere."""
 
     def __init__(
-        self, address: Address, name: str, mark: int, clock: Clock, guard: Guard | None = None,
+        self,
+        address: Address,
+        name: str,
+        mark: int,
+        clock: Clock,
+        guard: Guard | None = None,
         of: JobCard | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(address, name, mark, clock, of)
         self.guard = guard
         self.key_values = KeyValues()
@@ -90,9 +95,7 @@ class MqttStoreServer(MqttStoreEnd):
 
     # -- commands ---------------------------------------------------------------------------
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         """For the threads of this process."""
         deadline = self.clock.deadline(None if timeout == inf else timeout)
         with self.changed:

@@ -23,9 +23,7 @@ _threads: WeakValueDictionary[tuple[bytes, int], threading.Thread] = WeakValueDi
 class PeerWatch:
     """One rank's eye on all the others."""
 
-    def __init__(
-        self, generation: bytes, rank: int, identities: Sequence[PeerIdentity], clock: Clock
-    ) -> None:
+    def __init__(self, generation: bytes, rank: int, identities: Sequence[PeerIdentity], clock: Clock) -> None:
         self._generation, self._clock = generation, clock
         self._identities, self._me = identities, identities[rank]
         self._pulses: dict[int, tuple[int, Deadline]] = {}

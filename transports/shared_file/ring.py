@@ -59,9 +59,8 @@ class RingEnd:
     __slots__ = ("_at", "_bytes", "_fence", "_head_word", "_memory", "_size", "_tail_word", "_words")
 
     def __init__(
-        self, memory: mmap.mmap, view: memoryview, words: memoryview,
-        at: int, size: int, head_word: int, tail_word: int,
-    ) -> None:  # fmt: skip
+        self, memory: mmap.mmap, view: memoryview, words: memoryview, at: int, size: int, head_word: int, tail_word: int
+    ) -> None:
         self._memory, self._bytes, self._words = memory, view, words
         self._at, self._size = at, size
         self._head_word, self._tail_word = head_word, tail_word
@@ -189,8 +188,7 @@ class RingReader(RingEnd):
             head, self.is_ended = head ^ ENDED, True
         if not 0 <= head - self._tail <= self._size or head % UNIT:
             raise Damaged(
-                f"it says it has written {head} bytes where {self._tail} were read, and its ring "
-                f"holds {self._size}"
+                f"it says it has written {head} bytes where {self._tail} were read, and its ring holds {self._size}"
             )
         if self._fence is not None:
             self._fence()

@@ -119,9 +119,14 @@ class Setup:
                     warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)
             mode, maker = _mode(place, identities), identities[0]
             terms = Terms(
-                mode, self.world_size, place.room(mode, self.world_size), os.urandom(16), maker.boot,
-                f"{maker}", self.job,
-            )  # fmt: skip
+                mode,
+                self.world_size,
+                place.room(mode, self.world_size),
+                os.urandom(16),
+                maker.boot,
+                f"{maker}",
+                self.job,
+            )
             held = signed_file.make(place.base, terms, self.key)
             if held.is_folder and not is_far(held, identities):
                 logs.lay_out(held.path, self.world_size)

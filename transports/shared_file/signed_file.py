@@ -51,9 +51,16 @@ class Terms:
 
     def page(self, key: bytes) -> bytes:
         head = _HEADER.pack(
-            MAGIC, VERSION, MODES.index(self.mode), self.world_size, self.room, self.generation,
-            self.boot.encode()[:64], self.maker.encode()[:64], self.job.encode()[:64],
-        )  # fmt: skip
+            MAGIC,
+            VERSION,
+            MODES.index(self.mode),
+            self.world_size,
+            self.room,
+            self.generation,
+            self.boot.encode()[:64],
+            self.maker.encode()[:64],
+            self.job.encode()[:64],
+        )
         return head + hmac.digest(key, head, "sha256")
 
 

@@ -161,9 +161,8 @@ class AuthListener:
 
 
 def dial(
-    host: str, port: int, key: bytes, claim: Claim, clock: Clock, deadline: Deadline,
-    job: JobCard | None = None,
-) -> socket.socket:  # fmt: skip
+    host: str, port: int, key: bytes, claim: Claim, clock: Clock, deadline: Deadline, job: JobCard | None = None
+) -> socket.socket:
     """A connection to a listener that holds the key, and knows that we do.
 
     Tries again until the deadline, since the listener may be on its way. DistNetworkError says why
@@ -239,8 +238,7 @@ ADVICE = (
     "`mtdrun --standalone` take a free one"
 )
 _REJECTED = (
-    "{} does not hold the same key as we. Ranks on several hosts, or of several users, "
-    "need the same MINITORCH_DIST_KEY"
+    "{} does not hold the same key as we. Ranks on several hosts, or of several users, need the same MINITORCH_DIST_KEY"
 )
 
 

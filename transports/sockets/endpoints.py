@@ -73,8 +73,7 @@ def _address_of(interface: str, variable: str) -> str:
     except OSError as error:
         known = ", ".join(name for _, name in socket.if_nameindex())
         raise DistNetworkError(
-            f"{variable}={interface}: this network card has no IPv4 address ({error.strerror}); "
-            f"there are {known}"
+            f"{variable}={interface}: this network card has no IPv4 address ({error.strerror}); there are {known}"
         ) from error
 
 
@@ -83,18 +82,12 @@ def listen(host: str, port: int) -> socket.socket:
     wildcard = host in ("", "::", "0.0.0.0")
     try:
         if wildcard and socket.has_dualstack_ipv6():
-            return socket.create_server(
-                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG
-            )
-        family, *_, place = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+            return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG)
+        family, *_, place = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(place[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         where = shown(host or "*", port)
-        raise DistNetworkError(
-            f"cannot listen on {where}: {error.strerror or error}. {_advice(port)}"
-        ) from error
+        raise DistNetworkError(f"cannot listen on {where}: {error.strerror or error}. {_advice(port)}") from error
 
 
 def _advice(port: int) -> str:

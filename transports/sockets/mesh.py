@@ -33,7 +33,7 @@ class ConnectionMesh:
 
     def __init__(
         self, rank: int, world_size: int, store: Store, tls: Tls | None, clock: Clock, deadline: Deadline
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.rank, self.world_size = rank, world_size
         self._store, self._tls, self._clock, self._deadline = store, tls, clock, deadline
         self._key = world_key("tcp transport")
@@ -79,7 +79,7 @@ class ConnectionMesh:
     def _exchange(self, name: str, card: str) -> list[str]:
         cards = rendezvous.exchange(
             self._store, name, self.rank, self.world_size, card.encode(), self._clock, self._deadline.left()
-        )  # fmt: skip
+        )
         return [card.decode() for card in cards]
 
     def _dial(self, peer: int, host: str, port: int, world: bytes) -> None:

@@ -99,9 +99,7 @@ class FileStore(Store):
     def path(self) -> str:
         return str(self._path)
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         deadline = self._clock.deadline(None if timeout == inf else timeout)
         request = StoreRequest(operation, list(keys), list(values), 0.0)
         record = b"" if operation in READS else packed(request)

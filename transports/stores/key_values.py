@@ -51,9 +51,7 @@ class KeyValues:
         try:
             return method(self, keys, values)
         except (IndexError, UnicodeError) as error:
-            raise DistStoreError(
-                f"{operation} with {len(keys)} keys and {len(values)} values: {error}"
-            ) from error
+            raise DistStoreError(f"{operation} with {len(keys)} keys and {len(values)} values: {error}") from error
 
     def has(self, key: str) -> bool:
         return key in self.values or key in self.queues

@@ -269,6 +269,8 @@ class StoreServer:
         else:
             _log.warning(
                 "the store on port %d dismisses a client that left %d bytes of an answer for over %g s",
-                self.port, client.left, STALL,
-            )  # fmt: skip
+                self.port,
+                client.left,
+                STALL,
+            )
             self._dismiss(client)

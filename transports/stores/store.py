@@ -67,9 +67,7 @@ class Store(ABC):
         self._seconds = seconds(timeout)
 
     @abstractmethod
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         """Carry out one command of a `KeyValues`, atomically, waiting at most `timeout` seconds (`inf`
         has no end) for what it needs; StoreTimeout names the missing keys."""
 
@@ -173,9 +171,7 @@ class HashStore(Store):
         self._key_values = KeyValues()
         self._waiting: dict[str, list[KeyWaiter]] = {}  # by a key that each of them misses
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         self._clock.asks_store()
         deadline: Deadline | None = None  # most commands do not wait
         while True:
@@ -251,9 +247,7 @@ class PrefixStore(Store):
         super().__init__(store._seconds)
         self.prefix, self._store = prefix, store
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         start = f"{self.prefix}/"
         return self._store.command(operation, [start + key for key in keys], values, timeout)
 

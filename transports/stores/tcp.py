@@ -152,9 +152,7 @@ class TCPStore(Store):
                     f"MASTER_ADDR={self.host} and MASTER_PORT={self.port}?"
                 ) from late
 
-    def command(
-        self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float
-    ) -> list[bytes]:
+    def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         request = protocol.pack_request(StoreRequest(operation, list(keys), list(values), timeout))
         connection = self._take(operation)
         try:

@@ -24,9 +24,7 @@ class KeyWaiters(Generic[Waiter]):
 
     def __init__(self, key_values: KeyValues) -> None:
         self._key_values = key_values
-        self._tables: dict[str, tuple[_Table[Waiter], _Table[Waiter]]] = {
-            operation: ({}, {}) for operation in NEEDS
-        }
+        self._tables: dict[str, tuple[_Table[Waiter], _Table[Waiter]]] = {operation: ({}, {}) for operation in NEEDS}
         self._asked: dict[Waiter, tuple[str, list[str]]] = {}  # the operation, and each key once
         self._missing: dict[Waiter, int] = {}  # how many keys
 

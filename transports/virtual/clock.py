@@ -65,9 +65,7 @@ class VirtualClock(Scheduler, Clock):
         self.stage: Any = None  # all ranks of the run (`sim.stage`)
         self.power: Any = None  # how fast each rank computes (`sim.runner`)
         self.devices: Any = None  # where operations take time (`sim.device_time`)
-        self.store_span: Callable[[int], int] | None = (
-            None  # for how long a rank's next command is on its way
-        )
+        self.store_span: Callable[[int], int] | None = None  # for how long a rank's next command is on its way
         self.store_answered: Callable[[int, str, Sequence[str], Sequence[bytes]], None] | None = None
         self.chance_seed = 0  # of the ranks' random numbers (`launching.chance`)
         self.worlds_left: dict[Any, Any] = {}  # groups of ranks that have left (`exit_check`)
@@ -137,9 +135,12 @@ class VirtualClock(Scheduler, Clock):
         self._event_queue.settle(act)
 
     def park(
-        self, timeout: int | None = None, why: Callable[..., Waiting] | None = None,
-        me: SimThread | None = None, about: tuple[Any, ...] = (),
-    ) -> bool:  # fmt: skip
+        self,
+        timeout: int | None = None,
+        why: Callable[..., Waiting] | None = None,
+        me: SimThread | None = None,
+        about: tuple[Any, ...] = (),
+    ) -> bool:
         """Wait until `wake` (True), or for `timeout` picoseconds (False). `why(*about)` tells a deadlock's report
         what for. `me`: the calling thread, if it has been looked up already."""
         me = me or self.me()

@@ -88,9 +88,7 @@ class VirtualCondition:
     def _line_up(self, me: SimThread | None) -> None:
         """Return when it is free for us."""
         if me is None:
-            raise AssertionError(
-                "what happens by itself met a condition that a parked simulated thread holds"
-            )
+            raise AssertionError("what happens by itself met a condition that a parked simulated thread holds")
         while self._depth:
             self._queue.append(me)
             try:

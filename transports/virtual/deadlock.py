@@ -61,8 +61,7 @@ def report(
             f"deadlock at {in_words(now)}: {listed(stuck)} of {len(heads)} wait, and nothing is "
             "under way that could wake them",
             *(lines if len(lines) <= 40 else [*lines[:40], f"  … and {len(lines) - 40} more"]),
-            about_locks(blocked)
-            or advice(waits, [main.rank for main in heads if main.is_over], senders(blocked)),
+            about_locks(blocked) or advice(waits, [main.rank for main in heads if main.is_over], senders(blocked)),
         ]
     )
 

@@ -51,9 +51,7 @@ class SimEnd(Transport):
         self._latest: SimMessage | None = None  # what was sent last, until it has landed
         self._sends_waiting = 0
         self.strict: Offers | None = None  # messages that wait for their own receives
-        self.nth: int | None = (
-            None  # of the message that lands, if its place does not tell (`fault_injector`)
-        )
+        self.nth: int | None = None  # of the message that lands, if its place does not tell (`fault_injector`)
         self._farewell = ""  # why we are gone, once all we sent has landed
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = self._has_left = False
@@ -109,9 +107,12 @@ class SimEnd(Transport):
     # ------------------------------------------------------------------------------------ waiting
 
     def _wait(
-        self, ready: Callable[[], bool] | None, timeout: float | None, why: Callable[..., Waiting],
+        self,
+        ready: Callable[[], bool] | None,
+        timeout: float | None,
+        why: Callable[..., Waiting],
         about: tuple[Any, ...] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Wait until something is delivered and, if it is given, `ready` says yes. `why(*about)` explains it."""
         me = self.virtual.me()
         entry = me, ready

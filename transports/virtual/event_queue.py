@@ -48,9 +48,7 @@ class Timeline(Protocol):
 class EventQueue:
     """`endless` and `limit`, in seconds, and `events` are those of `VirtualClock`."""
 
-    def __init__(
-        self, ready: Runnable, endless: float | None, limit: float | None, events: int | None = None
-    ) -> None:
+    def __init__(self, ready: Runnable, endless: float | None, limit: float | None, events: int | None = None) -> None:
         self.now = 0
         self.happened = 0  # events
         self._ready = ready

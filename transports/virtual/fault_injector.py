@@ -191,10 +191,12 @@ class FaultInjector:
         "out" count and at the landing ways "in", so one of them is the `other`."""
         src, dst, now = message.src.rank, message.dst.rank, self.clock.now()
         stops = [
-            clog for clog in self._clogs
-            if clog.way != other and clog.stops(src, dst, now)
+            clog
+            for clog in self._clogs
+            if clog.way != other
+            and clog.stops(src, dst, now)
             and (clog.rank == dst if other == "out" else clog.rank == src)
-        ]  # fmt: skip
+        ]
         for clog in stops:
             if clog.until is None:
                 self._note(f"a message from rank {src} to rank {dst} is held for ever by {clog}")

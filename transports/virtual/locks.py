@@ -38,9 +38,7 @@ class VirtualLock:
         self._find = find
         self._real: Any = allocate_lock() if real is None else real
         self._holder: Holder | None = None
-        self._is_offered = (
-            False  # it is taken from its holder, and belongs to the first that comes of the queue
-        )
+        self._is_offered = False  # it is taken from its holder, and belongs to the first that comes of the queue
         self._queue: deque[SimThread] = deque()
         self._since = ""  # at which line it was taken
 

@@ -341,11 +341,18 @@ class Medium:
         return [tx.get(rank, 0) for rank in ranks], [rx.get(rank, 0) for rank in ranks]
 
     def passed(
-        self, ranks: Sequence[int], tx: Sequence[int], rx: Sequence[int],
-        messages: Sequence[int], nbytes: Sequence[int],
-        messages_in: Sequence[int], nbytes_in: Sequence[int], record: bytes, end: int,
+        self,
+        ranks: Sequence[int],
+        tx: Sequence[int],
+        rx: Sequence[int],
+        messages: Sequence[int],
+        nbytes: Sequence[int],
+        messages_in: Sequence[int],
+        nbytes_in: Sequence[int],
+        record: bytes,
+        end: int,
         between_nodes: Sequence[int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Messages between these ranks, each of which is taken as landed. Their ports are free again
         at `tx` and `rx`; `record` is what they are in the digest; the last one ends at `end`. So many of the
         bytes go `between_nodes` (None: none)."""

@@ -15,9 +15,7 @@ class ReadOnLanding(SimMessage):
 
     __slots__ = ("_before", "_buffer", "_read", "is_overwritten")
 
-    def __init__(
-        self, medium: Medium, src: Endpoint, dst: Endpoint, header: bytes, buffer: memoryview
-    ) -> None:
+    def __init__(self, medium: Medium, src: Endpoint, dst: Endpoint, header: bytes, buffer: memoryview) -> None:
         self._before, self._buffer = bytes(buffer), buffer
         self._read: bytes | None = None
         self.is_overwritten = False

@@ -28,9 +28,7 @@ POLLS = 5000  # fruitless polls in a row, with nothing else to come, before nobo
 class Scheduler:
     """The simulated threads of one simulation. The clock says which thread waits, and how."""
 
-    def __init__(
-        self, seed: int | None, endless: float | None, limit: float | None, events: int | None
-    ) -> None:
+    def __init__(self, seed: int | None, endless: float | None, limit: float | None, events: int | None) -> None:
         self._current: SimThread | None = None  # the thread that runs; None while events happen
         self._sim_threads: dict[SimThread, None] = {}  # that are not over
         self._heads: list[SimThread] = []  # all there ever were in this run, by rank

@@ -46,9 +46,14 @@ class SimThread:
     )  # fmt: skip
 
     def __init__(
-        self, live: Callable[[SimThread], None], join: Callable[[SimThread, float | None], None],
-        function: Callable[[], None], name: str, rank: int, main: SimThread | None,
-    ) -> None:  # fmt: skip
+        self,
+        live: Callable[[SimThread], None],
+        join: Callable[[SimThread, float | None], None],
+        function: Callable[[], None],
+        name: str,
+        rank: int,
+        main: SimThread | None,
+    ) -> None:
         self.function, self.name, self.rank = function, name, rank
         self.main = self if main is None else main
         self.helpers: tuple[SimThread, ...] = ()  # of a head: what belongs to it, and is not over

@@ -87,9 +87,10 @@ class WaitingSends(SimEnd):
         if peer is None:
             raise self._nobody(dst)
         message = (
-            ReadOnLanding(medium, self, peer, header, view) if medium.reads_late
+            ReadOnLanding(medium, self, peer, header, view)
+            if medium.reads_late
             else SimMessage(medium, self, peer, header, bytes(view))
-        )  # fmt: skip
+        )
         if dst == self.rank:
             self._deliver(self.rank, header, message.payload)
             message.has_landed = True
@@ -151,9 +152,7 @@ class WaitingSends(SimEnd):
                 peer.strict.remove(message)
             raise
 
-    def _stand_by(
-        self, done: Callable[[], bool], dst: int, why: Waiting, timeout: float | None = None
-    ) -> None:
+    def _stand_by(self, done: Callable[[], bool], dst: int, why: Waiting, timeout: float | None = None) -> None:
         """Wait within a send, delivering what arrives meanwhile."""
         deadline = self.clock.deadline(self.patience if timeout is None else timeout)
         while not done():

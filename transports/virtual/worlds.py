@@ -54,9 +54,7 @@ class ConnectedEnds(Generic[E]):
                 raise rendezvous.missed(end.scheme, end.rank, self.size, self.missing(), timeout or 0.0)
             self.gathering.append(clock.me())
             left = deadline.left()
-            clock.park(
-                None if left is None else picoseconds(left), lambda: Waiting(tuple(self.missing()), "connect")
-            )
+            clock.park(None if left is None else picoseconds(left), lambda: Waiting(tuple(self.missing()), "connect"))
 
 
 def find(end: E, store: Store) -> ConnectedEnds[E]:

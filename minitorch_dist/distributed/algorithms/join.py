@@ -93,11 +93,7 @@ class Join:
     """
 
     def __init__(
-        self,
-        joinables: list[Joinable],
-        enable: bool = True,
-        throw_on_early_termination: bool = False,
-        **kwargs: Any,
+        self, joinables: list[Joinable], enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
     ) -> None:
         if not joinables:
             raise ValueError("The join context manager requires at least one joinable")

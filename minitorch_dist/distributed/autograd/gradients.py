@@ -48,9 +48,7 @@ def backward(context_id: int, roots: Sequence[Any], retain_graph: bool = False) 
     starts = [(_edge(root), np.ones_like(root.array)) for root in roots]
     context.check()
     number = ours.new_number()
-    this = context.passes[number] = DistributedPass(
-        ours, context, number, retain_graph, [edge for edge, _ in starts]
-    )
+    this = context.passes[number] = DistributedPass(ours, context, number, retain_graph, [edge for edge, _ in starts])
     over = this.engage()
     this.start(starts)
     try:

@@ -30,10 +30,7 @@ from minitorch_dist.distributed.checkpoint.filesystem import (
 )
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint as Checkpoint
 from minitorch_dist.distributed.checkpoint.index import CheckpointException as CheckpointException
-from minitorch_dist.distributed.checkpoint.saving_and_loading import (
-    load as load,
-    save as save,
-)
+from minitorch_dist.distributed.checkpoint.saving_and_loading import load as load, save as save
 from minitorch_dist.distributed.checkpoint.stateful import Stateful as Stateful
 
 not_offered.guard(globals())

@@ -26,9 +26,8 @@ class DefaultLoadPlanner(DefaultSavePlanner):
     """Fills what the state has. `allow_partial_load`: an entry that is not in the checkpoint stays as it is."""
 
     def __init__(
-        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True,
-        allow_partial_load: bool = False,
-    ) -> None:  # fmt: skip
+        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True, allow_partial_load: bool = False
+    ) -> None:
         super().__init__(flatten_state_dict)
         self.allow_partial_load = allow_partial_load
 

@@ -139,9 +139,7 @@ class Checkpoint:
         """The entry of a chunk in its file, which has to agree with the index."""
         entry = self._opened(chunk.file).entries.get(chunk.key)
         if entry is None:
-            raise CheckpointException(
-                f"{chunk.file} has no {chunk.key}, which the index names in it for {name}"
-            )
+            raise CheckpointException(f"{chunk.file} has no {chunk.key}, which the index names in it for {name}")
         if (entry.shape, entry.dtype) != (chunk.box.sizes, self.tensors[name].dtype):
             raise CheckpointException(
                 f"{name} in {chunk.file} is {entry.dtype}{list(entry.shape)}, the index says "

@@ -149,8 +149,7 @@ def check_cover(name: str, shape: tuple[int, ...], boxes: list[Box]) -> None:
         raise CheckpointException(f"the chunks of {name} cannot be checked: {error}") from None
     if found is not None:
         raise CheckpointException(
-            f"{name} of shape {list(shape)} has {len(boxes)} chunks, and {found}. A "
-            "checkpoint holds every element once"
+            f"{name} of shape {list(shape)} has {len(boxes)} chunks, and {found}. A checkpoint holds every element once"
         )
 
 

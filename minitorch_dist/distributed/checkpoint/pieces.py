@@ -49,9 +49,7 @@ def overlap(one: Box, other: Box) -> Box | None:
 
 def within(part: Box, whole: Box) -> tuple[slice, ...]:
     """Where `part` lies in an array that holds `whole`."""
-    return tuple(
-        slice(p - w, p - w + n) for p, w, n in zip(part.offsets, whole.offsets, part.sizes, strict=True)
-    )
+    return tuple(slice(p - w, p - w + n) for p, w, n in zip(part.offsets, whole.offsets, part.sizes, strict=True))
 
 
 Tables = Sequence[Mapping[str, About]]  # what each rank has, by name

@@ -18,11 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint import first_step, state, values, writing
-from minitorch_dist.distributed.checkpoint.default_planner import (
-    DefaultLoadPlanner,
-    DefaultSavePlanner,
-    demand_usual,
-)
+from minitorch_dist.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner, demand_usual
 from minitorch_dist.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter, Path_
 from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
@@ -155,9 +151,7 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> ProcessGroup | 
     return None if is_alone else group
 
 
-def _all_say(
-    group: Any, said: Any, trouble: BaseException | None, what: str, own_first: bool = False
-) -> list[Any]:
+def _all_say(group: Any, said: Any, trouble: BaseException | None, what: str, own_first: bool = False) -> list[Any]:
     """All ranks say something, and hear it. If one has trouble, all raise an error that names it instead, or their own trouble
     with `own_first`. Ctrl-C stays what it is."""
     mine = (said, "" if trouble is None else f"{type(trouble).__name__}: {trouble}")
@@ -249,9 +243,7 @@ def _fill(state_dict: dict[str, Any], found: Found) -> None:
 def _check(checkpoint: Checkpoint, name: str, tensor: Tensor) -> None:
     saved = checkpoint.tensors[name].shape
     if saved != tuple(tensor.shape):
-        raise CheckpointException(
-            f"{name} is {list(tensor.shape)} here and {list(saved)} in {checkpoint.folder}"
-        )
+        raise CheckpointException(f"{name} is {list(tensor.shape)} here and {list(saved)} in {checkpoint.folder}")
     checkpoint.check(name, state.box_of(tensor))
 
 

@@ -47,9 +47,7 @@ def leaves(state: Any, above: tuple[Any, ...] = ()) -> Iterator[Leaf]:
 
 def _is_walked(value: Any) -> bool:
     """Lists are looked into where there is a tensor or a dict in them; others are values."""
-    return isinstance(value, MutableSequence) and any(
-        isinstance(one, (Tensor, MutableMapping)) for one in value
-    )
+    return isinstance(value, MutableSequence) and any(isinstance(one, (Tensor, MutableMapping)) for one in value)
 
 
 def about(tensor: Tensor) -> About:

@@ -281,9 +281,7 @@ def fitted(value: Any, like: Any) -> Any:
         return value
     if isinstance(like, DTensor) and value.ndim > 0:
         device = value.device if like.device is devices.META else like.device
-        return made(
-            DTensor, like.part_of(value), like.device_mesh, like.placements, value.shape, device=device
-        )
+        return made(DTensor, like.part_of(value), like.device_mesh, like.placements, value.shape, device=device)
     return value.full_tensor() if isinstance(value, DTensor) and like is not None else value
 
 

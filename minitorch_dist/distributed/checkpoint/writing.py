@@ -98,11 +98,7 @@ def _replaceable(folder: Path) -> Index | None:
 
 
 def write_index(
-    folder: Path,
-    generation: str,
-    tensors: Mapping[str, Any],
-    values: Mapping[str, Any],
-    paths: Mapping[str, list[Any]],
+    folder: Path, generation: str, tensors: Mapping[str, Any], values: Mapping[str, Any], paths: Mapping[str, list[Any]]
 ) -> None:
     """From now on this is the checkpoint. `tensors` tells shape, dtype and chunks of each."""
     index = {

@@ -178,9 +178,7 @@ def _no_values(array: Array) -> str:
     if dtype.kind == "U":
         letters = array.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
         most = int(letters.max())
-        return (
-            f"the letter {most:#x}, and Unicode ends at {sys.maxunicode:#x}" if most > sys.maxunicode else ""
-        )
+        return f"the letter {most:#x}, and Unicode ends at {sys.maxunicode:#x}" if most > sys.maxunicode else ""
     if dtype.kind == "M" and np.datetime_data(dtype)[0] == "generic":
         return "" if np.isnat(array).all() else "a date without a unit"
     return ""
@@ -228,6 +226,6 @@ writes(np.ndarray, _array)
 writes(Tensor, _tensor)
 for _type, _writing in ((TensorBase, _tensor), (np.generic, _scalar), (np.dtype, _dtype)):
     writes(_type, _writing, below=True)
-READERS.update({
-    kinds.ARRAY: _read_array, kinds.SCALAR: _read_scalar, kinds.TENSOR: _read_tensor, kinds.NUMPY: _read_dtype,
-})  # fmt: skip
+READERS.update(
+    {kinds.ARRAY: _read_array, kinds.SCALAR: _read_scalar, kinds.TENSOR: _read_tensor, kinds.NUMPY: _read_dtype}
+)

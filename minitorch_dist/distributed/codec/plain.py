@@ -18,9 +18,7 @@ from minitorch_dist.tensors.size import Size
 
 # ------------------------------------------------------------------------------- numbers and texts
 
-_CONSTANTS: Final = {
-    None: kinds.NONE, True: kinds.TRUE, False: kinds.FALSE, ...: kinds.ELLIPSIS,
-}  # fmt: skip
+_CONSTANTS: Final = {None: kinds.NONE, True: kinds.TRUE, False: kinds.FALSE, ...: kinds.ELLIPSIS}
 
 
 def _constant(writer: Writer, value: Any) -> None:
@@ -67,8 +65,9 @@ def _text(writer: Writer, value: Any) -> None:
 
 
 _NAMES_OF: Final[dict[type, Any]] = {
-    dtypes.dtype: (kinds.DTYPE, lambda value: value.name), devices.device: (kinds.DEVICE, str),
-}  # fmt: skip
+    dtypes.dtype: (kinds.DTYPE, lambda value: value.name),
+    devices.device: (kinds.DEVICE, str),
+}
 
 
 def _read_dtype(reader: Reader) -> dtypes.dtype:
@@ -104,8 +103,12 @@ def _read_bytearray(reader: Reader) -> bytearray:
 # -------------------------------------------------------------------------------------- containers
 
 _ROWS: Final[dict[type, int]] = {
-    tuple: kinds.TUPLE, frozenset: kinds.FROZENSET, Size: kinds.SIZE, list: kinds.LIST, set: kinds.SET,
-}  # fmt: skip
+    tuple: kinds.TUPLE,
+    frozenset: kinds.FROZENSET,
+    Size: kinds.SIZE,
+    list: kinds.LIST,
+    set: kinds.SET,
+}
 
 
 def _row(writer: Writer, value: Any) -> None:
@@ -211,12 +214,20 @@ def _outside(reader: Reader) -> Any:
 
 
 for _types, _write in (
-    ((bool, type(None), EllipsisType), _constant), ((int,), _int), ((float,), _float),
-    ((complex,), _complex), ((timedelta,), _timedelta), ((str, *_NAMES_OF), _text),
-    ((bytes, bytearray), _bytes), ((tuple, frozenset, Size), _row), ((list, set), _changing_row),
-    ((dict, OrderedDict), _dict), ((slice, range), _parts), ((FunctionType, type), _named),
+    ((bool, type(None), EllipsisType), _constant),
+    ((int,), _int),
+    ((float,), _float),
+    ((complex,), _complex),
+    ((timedelta,), _timedelta),
+    ((str, *_NAMES_OF), _text),
+    ((bytes, bytearray), _bytes),
+    ((tuple, frozenset, Size), _row),
+    ((list, set), _changing_row),
+    ((dict, OrderedDict), _dict),
+    ((slice, range), _parts),
+    ((FunctionType, type), _named),
     ((BuiltinFunctionType, MethodType), _method),
-):  # fmt: skip
+):
     for _type in _types:
         writes(_type, _write)
 writes(type, _named, below=True)

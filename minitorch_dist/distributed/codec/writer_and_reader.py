@@ -30,14 +30,14 @@ class Writer:
     `kept` are the values with an identity, in the order in which the reader meets them.
     """
 
-    __slots__ = (
-        "_depth", "_numbers", "buffers", "device_name", "kept", "out", "outside_from", "trust",
-    )  # fmt: skip
+    __slots__ = ("_depth", "_numbers", "buffers", "device_name", "kept", "out", "outside_from", "trust")
 
     def __init__(
-        self, device_name: Callable[[device], str] = str, outside_from: int = kinds.OUTSIDE_FROM,
+        self,
+        device_name: Callable[[device], str] = str,
+        outside_from: int = kinds.OUTSIDE_FROM,
         trust: Trust = Trust.VALUES,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.device_name, self.outside_from, self.trust = device_name, outside_from, trust
         self.out = bytearray()
         self.buffers: list[memoryview] = []
@@ -154,9 +154,8 @@ class Reader:
     __slots__ = ("_at", "_buffers", "_depth", "_kept", "_meta", "_size", "_used", "trust")
 
     def __init__(
-        self, meta: bytes | bytearray | memoryview, buffers: Sequence[memoryview] = (),
-        trust: Trust = Trust.VALUES,
-    ) -> None:  # fmt: skip
+        self, meta: bytes | bytearray | memoryview, buffers: Sequence[memoryview] = (), trust: Trust = Trust.VALUES
+    ) -> None:
         self.trust = trust
         self._meta = memoryview(meta)
         self._size, self._at = self._meta.nbytes, 0
@@ -181,8 +180,7 @@ class Reader:
         """Damaged unless all was read."""
         if self._at != self._size or self._used != len(self._buffers):
             raise DamagedEncoding(
-                f"{self._size - self._at} bytes and {len(self._buffers) - self._used} buffers follow "
-                "the value"
+                f"{self._size - self._at} bytes and {len(self._buffers) - self._used} buffers follow the value"
             )
 
     def take(self, nbytes: int) -> memoryview:

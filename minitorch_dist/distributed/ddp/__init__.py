@@ -11,6 +11,4 @@ agreement        that all ranks hold the same model; `arguments`: what one may a
 sync_batchnorm   batch normalisation over the batches of all ranks
 """
 
-from minitorch_dist.distributed.ddp.module import (
-    DistributedDataParallel as DistributedDataParallel,
-)
+from minitorch_dist.distributed.ddp.module import DistributedDataParallel as DistributedDataParallel

@@ -74,6 +74,4 @@ def refuse(**options: Any) -> None:
     """NotImplementedError for an option of torch's that is given and not offered."""
     for name, value in options.items():
         if value:
-            raise NotImplementedError(
-                f"{name} is not offered for DistributedDataParallel here; PyTorch has it"
-            )
+            raise NotImplementedError(f"{name} is not offered for DistributedDataParallel here; PyTorch has it")

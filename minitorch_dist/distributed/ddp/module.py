@@ -173,9 +173,7 @@ class DistributedDataParallel(Module, Joinable, Generic[Output]):
     def will_sync_module_buffers(self) -> bool:
         """Whether the next forward takes rank 0's buffers."""
         return (
-            self.require_forward_param_sync
-            and self.forward_sync_buffers
-            and any(True for _ in self.module.buffers())
+            self.require_forward_param_sync and self.forward_sync_buffers and any(True for _ in self.module.buffers())
         )
 
     def _take_buffers(self, source: int) -> None:

@@ -53,9 +53,7 @@ class SyncBatchNorm(_BatchNorm):
             return super().forward(input)
         self._check_input_dim(input)
         if input.array.shape[1] != self.num_features:
-            raise RuntimeError(
-                f"running_mean should contain {input.array.shape[1]} elements not {self.num_features}"
-            )
+            raise RuntimeError(f"running_mean should contain {input.array.shape[1]} elements not {self.num_features}")
         return self._over_all_ranks(input, group)
 
     def _over_all_ranks(self, input: Tensor, group: ProcessGroup) -> Tensor:
@@ -109,9 +107,14 @@ class SyncBatchNorm(_BatchNorm):
     @classmethod
     def _in_place_of(cls, module: _BatchNorm, group: ProcessGroup | None) -> Self:
         made = cls(
-            module.num_features, module.eps, module.momentum, module.affine,
-            module.track_running_stats, group, bias=module.bias is not None,
-        )  # fmt: skip
+            module.num_features,
+            module.eps,
+            module.momentum,
+            module.affine,
+            module.track_running_stats,
+            group,
+            bias=module.bias is not None,
+        )
         made._parameters.update(module._parameters)
         made._buffers.update(module._buffers)
         made.training = module.training

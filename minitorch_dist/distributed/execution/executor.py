@@ -18,12 +18,7 @@ import numpy as np
 
 from minitorch_dist.distributed.execution.layout import Part
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.execution.plan import (
-    ExecutionPlan,
-    LocalCopy,
-    PostReceive,
-    SendSegment,
-)
+from minitorch_dist.distributed.execution.plan import ExecutionPlan, LocalCopy, PostReceive, SendSegment
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive, PostponedCopy
 from minitorch_dist.distributed.reductions import CombineFunction
@@ -37,9 +32,12 @@ class Execution:
     """One plan being carried out, on contiguous flat arrays of one dtype."""
 
     def __init__(
-        self, operation: CollectiveOperation, plan: ExecutionPlan, arrays: Arrays,
+        self,
+        operation: CollectiveOperation,
+        plan: ExecutionPlan,
+        arrays: Arrays,
         combine: CombineFunction | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.operation, self.plan, self.combine = operation, plan, combine
         self.rank = operation.channel.rank
         self.arrays: dict[Any, Array] = dict(arrays)
@@ -164,12 +162,7 @@ def _side_by_side(ours: tuple[Part, ...], theirs: tuple[Part, ...]) -> list[tupl
     while left:
         one, other = left.pop(0), right.pop(0)
         count = min(one.stop - one.start, other.stop - other.start)
-        pairs.append(
-            (
-                Part(one.name, one.start, one.start + count),
-                Part(other.name, other.start, other.start + count),
-            )
-        )
+        pairs.append((Part(one.name, one.start, one.start + count), Part(other.name, other.start, other.start + count)))
         if one.stop - one.start > count:
             left.insert(0, Part(one.name, one.start + count, one.stop))
         if other.stop - other.start > count:
@@ -182,9 +175,7 @@ class PlannedCall:
 
     __slots__ = ("combine", "kind", "plan")
 
-    def __init__(
-        self, plan: ExecutionPlan, combine: CombineFunction | None, kind: type[Execution] = Execution
-    ) -> None:
+    def __init__(self, plan: ExecutionPlan, combine: CombineFunction | None, kind: type[Execution] = Execution) -> None:
         self.kind, self.plan, self.combine = kind, plan, combine
 
     def run(self, operation: CollectiveOperation, arrays: Arrays, own: PostponedCopy | None = None) -> None:

@@ -24,11 +24,7 @@ from itertools import islice
 from typing import Any
 
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.exceptions import (
-    DistBackendError,
-    DistError,
-    PeerLost,
-)
+from minitorch_dist.distributed.exceptions import DistBackendError, DistError, PeerLost
 from minitorch_dist.distributed.execution.notices import FailureNotice, those_to_tell
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.mailbox import Mailbox
@@ -47,9 +43,7 @@ LOOKS = 64  # times to look for the cause of a loss among all that arrived befor
 class GroupChannel:
     """A group, to the mailbox."""
 
-    def __init__(
-        self, mailbox: Mailbox, name: str, number: int, ranks: Sequence[int], timeout: float | None
-    ) -> None:
+    def __init__(self, mailbox: Mailbox, name: str, number: int, ranks: Sequence[int], timeout: float | None) -> None:
         self.mailbox, self.name, self.number, self.timeout = mailbox, name, number, timeout
         self.ranks = tuple(ranks)  # ranks of the world, by group rank
         own = mailbox.rank  # in a group of the whole world it need not be looked for
@@ -66,9 +60,12 @@ class GroupChannel:
         mailbox.open(self)
 
     def begin(
-        self, fingerprint: Fingerprint, site: str | None = None, timeout: float | None = None,
+        self,
+        fingerprint: Fingerprint,
+        site: str | None = None,
+        timeout: float | None = None,
         expects: bytes | None = None,
-    ) -> CollectiveOperation:  # fmt: skip
+    ) -> CollectiveOperation:
         """The group's next operation. The order of these calls must be the same on all ranks.
         `expects`: the fingerprint in bytes, where the caller has it."""
         site = callsite() if site is None else site
@@ -160,9 +157,7 @@ class GroupChannel:
         kind = type(error) if isinstance(error, DistBackendError) else DistBackendError
         return kind(text)
 
-    def _tell(
-        self, sequence: int, fingerprint: Fingerprint, site: str, error: Exception, is_first: bool
-    ) -> None:
+    def _tell(self, sequence: int, fingerprint: Fingerprint, site: str, error: Exception, is_first: bool) -> None:
         """Tell other members, once, that this operation has failed here. `is_first`: nobody told us."""
         with self.mailbox.lock:
             has_told, self._has_told = self._has_told, True
@@ -238,9 +233,13 @@ class CollectiveOperation:
     )  # fmt: skip
 
     def __init__(
-        self, channel: GroupChannel, fingerprint: Fingerprint, site: str, timeout: float | None,
+        self,
+        channel: GroupChannel,
+        fingerprint: Fingerprint,
+        site: str,
+        timeout: float | None,
         expects: bytes | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.channel, self.fingerprint, self.site = channel, fingerprint, site
         self.timeout = channel.timeout if timeout is None else timeout
         self.error, self._deadline, self._tail = None, None, b""  # the tail of its headers
@@ -250,9 +249,13 @@ class CollectiveOperation:
         channel._enter(self)
 
     def receive(
-        self, source: int, into: Array | None, step: int = 0,
-        combine: CombineFunction | None = None, operand: Array | None = None,
-    ) -> PostedReceive:  # fmt: skip
+        self,
+        source: int,
+        into: Array | None,
+        step: int = 0,
+        combine: CombineFunction | None = None,
+        operand: Array | None = None,
+    ) -> PostedReceive:
         """Post a receive of the message that group rank `source` sends as this step: into = combine(operand,
         message), or a copy (see `PostedReceive`)."""
         src, match = self.channel.ranks[source], self.prefix + wire.STEP.pack(step)

@@ -21,22 +21,9 @@ from minitorch_dist.distributed.execution.layout import (
     gated,
     segments,
 )
-from minitorch_dist.distributed.execution.plan import (
-    Action,
-    ExecutionPlan,
-    LocalCopy,
-    PostReceive,
-    SendSegment,
-)
+from minitorch_dist.distributed.execution.plan import Action, ExecutionPlan, LocalCopy, PostReceive, SendSegment
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Combine,
-    Exchange,
-    Receive,
-    Send,
-    Step,
-    numbered,
-)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, Step, numbered
 
 WHOLE: Final = 1 << 62  # bytes
 SPARE: Final = 2  # scratch slots beyond which one that is free is used again at once

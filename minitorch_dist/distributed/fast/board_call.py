@@ -39,9 +39,7 @@ Where = tuple[Any, int | None, int]  # the name of an array and the part of it; 
 class BoardCall:
     """A program for arrays of one dtype and of the same sizes."""
 
-    def __init__(
-        self, end: BoardEnd, program: BoardProgram, combine: CombineFunction | None, expects: bytes
-    ) -> None:
+    def __init__(self, end: BoardEnd, program: BoardProgram, combine: CombineFunction | None, expects: bytes) -> None:
         self._end, self._program, self._combine = end, program, combine
         self._words, self._fence = end.board.words, end.board.fence
         self._memory: Any = end.board.mapped
@@ -65,9 +63,7 @@ class BoardCall:
         self._full_rounds = program.least // program.length
         self._dtype: np.dtype[Any] | None = None
 
-    def run(
-        self, operation: CollectiveOperation, arrays: Mapping[Any, Array], own: Copy | None = None
-    ) -> None:
+    def run(self, operation: CollectiveOperation, arrays: Mapping[Any, Array], own: Copy | None = None) -> None:
         """Carry out this rank's part; `arrays` as for `executor.PlannedCall`. The rank first puts up
         the data that others wait for, and then makes its own copy."""
         end = self._end
@@ -202,9 +198,7 @@ class BoardCall:
             for start in range(0, len(copy.into), length):
                 yield COPY, slice(start, start + length)
 
-    def _moved_on(
-        self, given: Mapping[Any, Array], scratch: Mapping[Any, Array], number: int
-    ) -> dict[Any, Array]:
+    def _moved_on(self, given: Mapping[Any, Array], scratch: Mapping[Any, Array], number: int) -> dict[Any, Array]:
         """The arrays from this round's slice on."""
         length = self._program.length
         found = {name: array[number * length :] for name, array in given.items()}
@@ -236,8 +230,7 @@ class BoardCall:
     def _put(self, act: Put, slot: int, number: int) -> ReadyAct:
         end, begins = self._end, act.event == 0
         parts = tuple(
-            (self._view(end.rank, slot, place, part, number), self._where(part, number))
-            for place, part in act.parts
+            (self._view(end.rank, slot, place, part, number), self._where(part, number)) for place, part in act.parts
         )
         return PUT, end.board.ready(end.rank) + act.event, begins, begins and number == 0, parts
 

@@ -127,15 +127,7 @@ def board_program(
     own = [act.into for act in acts if isinstance(act, OwnPart)]
     least = min((p.stop - p.start for p in (*put, *taken, *own)), default=0)
     return BoardProgram(
-        tuple(acts[:last]),
-        tuple(acts[last:]),
-        length,
-        least,
-        rounds,
-        shown,
-        tuple(scratch),
-        is_agreed,
-        rivals,
+        tuple(acts[:last]), tuple(acts[last:]), length, least, rounds, shown, tuple(scratch), is_agreed, rivals
     )
 
 

@@ -86,9 +86,7 @@ class BoardEnd:
             return end // WORD - 1 - place
         return (end + self.board.room) // WORD - 1 - words_behind
 
-    def compare_count(
-        self, operation: CollectiveOperation, source: int, slot: int, place: int, wanted: int
-    ) -> None:
+    def compare_count(self, operation: CollectiveOperation, source: int, slot: int, place: int, wanted: int) -> None:
         """Raise unless `source` has as many elements for us as we take."""
         given = self._words[self.count(source, slot, place)]
         if given != wanted:
@@ -101,9 +99,7 @@ class BoardEnd:
             operation.compare(source, self._header(source, slot))
         return self._words[(at >> 3) + 1]
 
-    def face(
-        self, operation: CollectiveOperation, number: int, expected: bytes, rivals: tuple[int, ...]
-    ) -> None:
+    def face(self, operation: CollectiveOperation, number: int, expected: bytes, rivals: tuple[int, ...]) -> None:
         """Raise if one of these ranks has put up something else. Two ranks that take themselves for the
         root look at nobody, nor do two that take each other for it; the later of them sees the earlier."""
         same = expected[: wire.GROUP_AND_SEQUENCE.size]  # else it is of an operation before this

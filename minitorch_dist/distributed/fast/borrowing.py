@@ -27,12 +27,7 @@ from minitorch_dist.distributed.exceptions import DistBackendError
 from minitorch_dist.distributed.execution.executor import EMPTY, Arrays, Execution, PlannedCall
 from minitorch_dist.distributed.execution.layout import EAGER, Part, Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.execution.plan import (
-    ExecutionPlan,
-    LocalCopy,
-    PostReceive,
-    SendSegment,
-)
+from minitorch_dist.distributed.execution.plan import ExecutionPlan, LocalCopy, PostReceive, SendSegment
 from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
@@ -64,11 +59,7 @@ class Lending(Execution):
     """One plan being carried out."""
 
     def __init__(
-        self,
-        operation: CollectiveOperation,
-        plan: ExecutionPlan,
-        arrays: Arrays,
-        combine: CombineFunction | None,
+        self, operation: CollectiveOperation, plan: ExecutionPlan, arrays: Arrays, combine: CombineFunction | None
     ) -> None:
         super().__init__(operation, plan, arrays, combine)
         shared_objects = operation.channel.mailbox.transport.shared_objects()
@@ -134,9 +125,12 @@ class Lending(Execution):
         """Have back what others have borrowed of these, so that they may be written."""
         for name, start, stop in parts:
             self._return(
-                [one for one in self.borrowed if one.part.name == name
-                 and one.part.start < stop and start < one.part.stop]
-            )  # fmt: skip
+                [
+                    one
+                    for one in self.borrowed
+                    if one.part.name == name and one.part.start < stop and start < one.part.stop
+                ]
+            )
 
     def _return(self, borrowed: list[Borrowed]) -> None:
         for one in list(borrowed):

@@ -224,11 +224,8 @@ def fully_shard(
         offload = isinstance(offload_policy, CPUOffloadPolicy)
         shapes = [tuple(p.array.shape) for p in params]
         unit = Unit(
-            places,
-            Settings(
-                group, replicas, device, offload, policy.param_dtype, policy.reduce_dtype, by_rows=True,
-            ),
-        )  # fmt: skip
+            places, Settings(group, replicas, device, offload, policy.param_dtype, policy.reduce_dtype, by_rows=True)
+        )
         for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
             p._lying = _lying(p, shape, mesh)
             p.__class__ = ShardedParameter

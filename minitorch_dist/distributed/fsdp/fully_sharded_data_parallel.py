@@ -97,9 +97,7 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
         ignored_states: Iterable[Parameter] | Iterable[Module] | None = None,
         device_mesh: Any = None,
     ) -> None:
-        setup.refuse(
-            param_init_fn=param_init_fn, ignored_modules=ignored_modules, ignored_states=ignored_states
-        )
+        setup.refuse(param_init_fn=param_init_fn, ignored_modules=ignored_modules, ignored_states=ignored_states)
         super().__init__()
         model: Any = module
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
@@ -110,10 +108,17 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
         self.training_state_settings = StateDictSettings()
         if auto_wrap_policy is not None:
             wrapper = partial(
-                type(self), process_group=process_group, sharding_strategy=sharding_strategy, cpu_offload=cpu_offload,
-                backward_prefetch=backward_prefetch, mixed_precision=mixed_precision, device_id=device_id,
-                sync_module_states=sync_module_states, forward_prefetch=forward_prefetch, device_mesh=device_mesh,
-            )  # fmt: skip
+                type(self),
+                process_group=process_group,
+                sharding_strategy=sharding_strategy,
+                cpu_offload=cpu_offload,
+                backward_prefetch=backward_prefetch,
+                mixed_precision=mixed_precision,
+                device_id=device_id,
+                sync_module_states=sync_module_states,
+                forward_prefetch=forward_prefetch,
+                device_mesh=device_mesh,
+            )
             wrap_children(model, auto_wrap_policy, wrapper)
         device = setup.device_of(model, device_id)
         if device is devices.META:
@@ -248,9 +253,7 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
             for each in found if recurse else [m for m in found if m is module]:
                 settle(each)
                 if each._state.unit is not None:
-                    stack.enter_context(
-                        saving.summoned(each._state.unit, writeback, rank0_only, offload_to_cpu)
-                    )
+                    stack.enter_context(saving.summoned(each._state.unit, writeback, rank0_only, offload_to_cpu))
             yield
 
     def apply(self, fn: Callable[[Module], None]) -> FullyShardedDataParallel:
@@ -271,9 +274,7 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
 
     # ----------------------------------------------------------------------------------------- state
 
-    def state_dict(
-        self, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Any]:
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """The state dict of the kind that `state_dict_type` says; by default the whole model, under its own names.
         Collective."""
         settle(self)

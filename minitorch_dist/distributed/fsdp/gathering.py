@@ -74,9 +74,7 @@ class Gathered:
             requires_grad=any(p.requires_grad for p in self.originals),
         )
         self.is_copied = (
-            self.layout.ranks > 1
-            or self.compute_dtype != self.flat.array.dtype
-            or kept is not settings.device
+            self.layout.ranks > 1 or self.compute_dtype != self.flat.array.dtype or kept is not settings.device
         )
         self.full = Pages(self.layout.length, self.compute_dtype, settings.device, "parameter")
         self._full_storage: Storage | None = None
@@ -95,11 +93,7 @@ class Gathered:
 
     def materialise(self) -> devices.device:
         """Parameters that were sharded on `meta` have got memory since: let them look into one shard again. Returns where."""
-        lacking = [
-            name
-            for name, p in zip(self.names, self.originals, strict=True)
-            if p.storage.device is devices.META
-        ]
+        lacking = [name for name, p in zip(self.names, self.originals, strict=True) if p.storage.device is devices.META]
         if lacking:
             raise RuntimeError(
                 "FSDP parameters should be materialized from meta device before training, but the "

@@ -25,8 +25,7 @@ def by_name(optimizer: Optimizer, names: Names) -> State:
     return {
         "state": {called[number]: entry for number, entry in saved["state"].items()},
         "param_groups": [
-            {**group, "params": [called[number] for number in group["params"]]}
-            for group in saved["param_groups"]
+            {**group, "params": [called[number] for number in group["params"]]} for group in saved["param_groups"]
         ],
     }
 

@@ -155,6 +155,4 @@ class StateDictSettings:
     optim_state_dict_config: Any = field(default_factory=FullOptimStateDictConfig)
 
 
-SHARDED = StateDictSettings(
-    StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig(), ShardedOptimStateDictConfig()
-)
+SHARDED = StateDictSettings(StateDictType.SHARDED_STATE_DICT, ShardedStateDictConfig(), ShardedOptimStateDictConfig())

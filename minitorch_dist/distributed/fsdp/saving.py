@@ -28,9 +28,7 @@ INNER = "_fsdp_wrapped_module"
 
 
 @contextmanager
-def summoned(
-    unit: Unit, writeback: bool, rank0_only: bool = False, offload_to_cpu: bool = False
-) -> Iterator[None]:
+def summoned(unit: Unit, writeback: bool, rank0_only: bool = False, offload_to_cpu: bool = False) -> Iterator[None]:
     """Let the parameters of one unit be whole, for those who look at them or write into them."""
     if writeback and rank0_only:
         raise NotImplementedError(
@@ -38,9 +36,7 @@ def summoned(
             "reach the shards of the others"
         )
     if unit.in_backward or unit.is_summoned:
-        raise AssertionError(
-            f"summon_full_params inside of {'backward' if unit.in_backward else 'itself'}: {unit!r}"
-        )
+        raise AssertionError(f"summon_full_params inside of {'backward' if unit.in_backward else 'itself'}: {unit!r}")
     unit.reshard()
     own = unit.settings.device
     device = devices.CPU if offload_to_cpu else own
@@ -130,10 +126,7 @@ def give_pieces(fsdp: Any, state_dict: dict[str, Any], prefix: str, *_: Any) -> 
 
 @contextmanager
 def state_dict_type(
-    module: Module,
-    state_dict_type: StateDictType,
-    state_dict_config: Any = None,
-    optim_state_dict_config: Any = None,
+    module: Module, state_dict_type: StateDictType, state_dict_config: Any = None, optim_state_dict_config: Any = None
 ) -> Iterator[None]:
     """Within the block the FSDP modules in the tree give state dicts of this kind."""
     usual = StateDictSettings() if state_dict_type is StateDictType.FULL_STATE_DICT else SHARDED

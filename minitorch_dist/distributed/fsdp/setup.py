@@ -57,9 +57,7 @@ def groups_of(
         raise ValueError("Cannot pass both process_group and device_mesh at the same time.")
     if strategy.is_hybrid:
         if mesh is None or mesh.ndim != 2:
-            raise ValueError(
-                f"{strategy.name} needs a 2-dimensional device_mesh (replicas × shards), got {mesh!r}"
-            )
+            raise ValueError(f"{strategy.name} needs a 2-dimensional device_mesh (replicas × shards), got {mesh!r}")
         return mesh.get_group(1), mesh.get_group(0), strategy
     group = or_default(given) if mesh is None else mesh.get_group(0)
     if group.size() == 1:

@@ -76,9 +76,7 @@ def _wrap_below(module: Module, policy: Policy, wrapper: Wrapper, done: dict[Mod
     return total
 
 
-def _wrapped(
-    module: Module, policy: Policy, wrapper: Wrapper, done: dict[Module, Module]
-) -> tuple[Module, int]:
+def _wrapped(module: Module, policy: Policy, wrapper: Wrapper, done: dict[Module, Module]) -> tuple[Module, int]:
     """The module, in a unit of its own if the policy says so, and how many of its elements are in units."""
     count = _elements(module)
     if not policy(module=module, recurse=True, nonwrapped_numel=count):

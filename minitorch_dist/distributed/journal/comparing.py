@@ -92,9 +92,8 @@ def _inside(order: PartialOrder, lane: Lane, operations_only: bool) -> list[int]
     if not operations_only:
         return numbers
     return [
-        number for number in numbers
-        if order.events[number].sequence < 0 or order.events[number].what not in WITHIN
-    ]  # fmt: skip
+        number for number in numbers if order.events[number].sequence < 0 or order.events[number].what not in WITHIN
+    ]
 
 
 def _content(event: Event, operations_only: bool) -> tuple[object, ...]:

@@ -132,7 +132,9 @@ class Event(NamedTuple):
         if what == "wait":
             return f"waits for {peer}{within}"
         amount = "a request" if self.is_gate else f"{self.nbytes} bytes"
-        return f"{'sends' if what == 'send' else 'receives'} {amount} {'to' if what == 'send' else 'from'} {peer}{within}"
+        return (
+            f"{'sends' if what == 'send' else 'receives'} {amount} {'to' if what == 'send' else 'from'} {peer}{within}"
+        )
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -144,9 +146,14 @@ _INTEGERS: Final = {
 }  # fmt: skip
 _COUNTS: Final = ("step", "tag", "nth")  # which are not negative
 _TEXTS: Final = {
-    "group": "group", "op": "operation", "dtype": "dtype", "reduce": "reduce",
-    "algorithm": "algorithm", "site": "site", "error": "error",
-}  # fmt: skip
+    "group": "group",
+    "op": "operation",
+    "dtype": "dtype",
+    "reduce": "reduce",
+    "algorithm": "algorithm",
+    "site": "site",
+    "error": "error",
+}
 
 
 def parse(line: dict[str, Any], offsets: Mapping[int, int]) -> Event:

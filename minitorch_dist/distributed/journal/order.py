@@ -171,10 +171,7 @@ class Operation(NamedTuple):
 
 def matched_messages(events: Sequence[Event]) -> list[Message]:
     """All messages, by the instant at which they left."""
-    found = [
-        Message(events[send], None if receive is None else events[receive])
-        for send, receive in messages(events)
-    ]
+    found = [Message(events[send], None if receive is None else events[receive]) for send, receive in messages(events)]
     return sorted(found, key=lambda message: (message.departed, message.send.rank))
 
 

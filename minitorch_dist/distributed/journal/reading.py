@@ -97,9 +97,7 @@ def _decoded(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, Line]]:
 def _check_version(line: dict[str, Any], where: str) -> None:
     version = line.get("journal")
     if type(version) is not int:
-        raise JournalError(
-            f'{where}: this is not a journal; its first line should be {{"journal": {VERSION}, …}}'
-        )
+        raise JournalError(f'{where}: this is not a journal; its first line should be {{"journal": {VERSION}, …}}')
     if version != VERSION:
         raise JournalError(
             f"{where}: a journal of version {version}, and this reads version {VERSION}: use the "
@@ -148,9 +146,15 @@ def _completed(event: Event, begun: dict[tuple[int, str, int], Event]) -> Event:
     if first is None:
         return event
     return event._replace(
-        operation=first.operation, dtype=first.dtype, shape=first.shape, reduce=first.reduce,
-        root=first.root, algorithm=first.algorithm, site=first.site, beside=first.beside,
-    )  # fmt: skip
+        operation=first.operation,
+        dtype=first.dtype,
+        shape=first.shape,
+        reduce=first.reduce,
+        root=first.root,
+        algorithm=first.algorithm,
+        site=first.site,
+        beside=first.beside,
+    )
 
 
 def _rank(line: dict[str, Any]) -> JournalRank:

@@ -67,9 +67,13 @@ class RankRecorder:
         self._groups: dict[str, str] = {}
         self._held = -1
         self._line(
-            "world", world_size=transport.world_size, transport=transport.scheme,
-            at=self.now(), program=Path(sys.argv[0]).name if sys.argv else "", **_origin(transport.clock),
-        )  # fmt: skip
+            "world",
+            world_size=transport.world_size,
+            transport=transport.scheme,
+            at=self.now(),
+            program=Path(sys.argv[0]).name if sys.argv else "",
+            **_origin(transport.clock),
+        )
 
     # ------------------------------------------------------------------------- what a rank does
 
@@ -96,15 +100,16 @@ class RankRecorder:
 
     def sent(
         self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         nth = _count(self._sent, (doing.group, doing.sequence), (to, step))
         is_alone = doing.sequence == wire.POINT_TO_POINT
         more = (self._said(doing) + self._was_issued(doing)) if is_alone else ""
         self._write(
-            "send", doing,
+            "send",
+            doing,
             f',"{"tag" if is_alone else "step"}":{step},"nth":{nth},"to":{to},"bytes":{nbytes}{more}'
             f',"at":{since},"until":{self.now()}{_error(error)}',
-        )  # fmt: skip
+        )
 
     def received(self, doing: DoingLike, receive: Received) -> None:
         came, receive.came = receive.came, None
@@ -115,11 +120,12 @@ class RankRecorder:
         step = wire.MATCH.unpack(receive.match)[2]
         here = f',"arrived":{arrived}' if came is not None else ""
         self._write(
-            "receive", doing,
+            "receive",
+            doing,
             f',"{"tag" if is_alone else "step"}":{step},"nth":{nth},"from":{receive.sender}'
             f',"bytes":{max(receive.nbytes, 0)}{self._said(doing) if is_alone else ""}{here}'
             f',"at":{self.now()}{_error(receive.error)}',
-        )  # fmt: skip
+        )
 
     @contextmanager
     def waiting(self, doing: Any, source: int | None) -> Iterator[None]:
@@ -137,9 +143,7 @@ class RankRecorder:
                 if getattr(doing, "receive", None) is not None:  # of p2p, whose message is a send
                     more = more.replace('"op":"send', '"op":"recv', 1)
                 origin = "" if source is None else f',"from":{source}'
-                self._write(
-                    "wait", doing, f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}'
-                )  # fmt: skip
+                self._write("wait", doing, f'{origin}{more},"at":{since},"until":{self.now()}{_error(error)}')
 
     def computed(self, since: int, site: str, operation: str = "", module: str = "") -> None:
         held = self.gauge()

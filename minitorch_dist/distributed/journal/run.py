@@ -46,9 +46,7 @@ class Journal:
         (3, 'sim', True)
     """
 
-    def __init__(
-        self, ranks: Sequence[JournalRank], events: Sequence[Event], torn: int = 0, name: str = ""
-    ) -> None:
+    def __init__(self, ranks: Sequence[JournalRank], events: Sequence[Event], torn: int = 0, name: str = "") -> None:
         self.ranks, self.events, self.torn, self.name = list(ranks), list(events), torn, name
 
     @property

@@ -33,10 +33,7 @@ from functools import partial
 from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
 from typing import TYPE_CHECKING, Final
 
-from minitorch_dist.distributed.exceptions import (
-    DistTimeout,
-    PeerLost,
-)
+from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, NoticeSink, PostedReceive
@@ -66,9 +63,7 @@ class Mailbox(MailboxTexts):
     def __init__(self, transport: Transport) -> None:
         super().__init__(transport)
         self.transport, self.world_size = transport, transport.world_size
-        self._notices: dict[
-            int, list[tuple[int, bytes]]
-        ] = {}  # by sender, for groups that are not made here yet
+        self._notices: dict[int, list[tuple[int, bytes]]] = {}  # by sender, for groups that are not made here yet
         self.farewells: dict[int, bytes] = {}  # the last operation of a rank that has left (see `exit_check`)
         self.on_missed: Callable[[int, bytes], None] | None = None
         self._closed: dict[int, None] = {}  # groups that are no more: an empty set takes more room
@@ -190,9 +185,7 @@ class Mailbox(MailboxTexts):
         if told.is_integer() and int(told).bit_count() == 1 and not receive.done:
             _log.warning("still waiting: %s", self.late(receive, waited))
 
-    def watch(
-        self, source: int, owner: CollectiveOperation, is_there: Callable[[], bool], deadline: Deadline
-    ) -> None:
+    def watch(self, source: int, owner: CollectiveOperation, is_there: Callable[[], bool], deadline: Deadline) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
         start = self._begin_to_wait() if self.slow else 0

@@ -20,9 +20,7 @@ class Pairing:
 
     def __init__(self) -> None:
         self._posted: dict[tuple[int | None, bytes], deque[PostedReceive]] = {}
-        self.unclaimed: dict[
-            bytes, dict[int, deque[Arrival]]
-        ] = {}  # by match and sender; it stays the same dict
+        self.unclaimed: dict[bytes, dict[int, deque[Arrival]]] = {}  # by match and sender; it stays the same dict
         self._serial = 0
         self._anybody = 0  # how many receives are posted that take any source
         self.choose: Callable[[Sequence[int]], int] | None = None  # instead of the first that came

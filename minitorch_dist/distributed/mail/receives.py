@@ -74,9 +74,14 @@ class PostedReceive:
     )  # fmt: skip
 
     def __init__(
-        self, source: int | None, match: bytes, owner: Owner, into: Array | None,
-        combine: CombineFunction | None = None, operand: Array | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        source: int | None,
+        match: bytes,
+        owner: Owner,
+        into: Array | None,
+        combine: CombineFunction | None = None,
+        operand: Array | None = None,
+    ) -> None:
         self.source, self.match, self.owner = source, match, owner
         self.done = False
         self.error: Exception | None = None

@@ -69,7 +69,7 @@ class Recorder(Protocol):
 
     def sent(
         self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A send that began at `since` is over."""
 
     def received(self, doing: DoingLike, receive: Received) -> None:

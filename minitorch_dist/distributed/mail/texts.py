@@ -23,12 +23,9 @@ if TYPE_CHECKING:
 
 POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 ALIKE: Final = (
-    "All ranks of a group must call the same operations in the same order, with tensors of the same "
-    "shape and dtype."
+    "All ranks of a group must call the same operations in the same order, with tensors of the same shape and dtype."
 )
-GROUPS: Final = (
-    "Every rank of the world must make the same groups in the same order, also those it is not a member of."
-)
+GROUPS: Final = "Every rank of the world must make the same groups in the same order, also those it is not a member of."
 
 
 def _nothing_after(rank: int, group: int) -> str:
@@ -55,9 +52,7 @@ class MailboxTexts:
         self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
         self._gone: dict[int, Lost] = {}
 
-    def other_count(
-        self, doing: str, src: int, header: bytes, given: int, wanted: int, what: str
-    ) -> DistMismatch:
+    def other_count(self, doing: str, src: int, header: bytes, given: int, wanted: int, what: str) -> DistMismatch:
         """A rank sent another number of elements than this one takes."""
         return DistMismatch(
             f"rank {src} sent {given} {what}, but rank {self.rank} expects {wanted}: rank "
@@ -65,9 +60,7 @@ class MailboxTexts:
             "Sender and receiver must name the same number of elements of the same dtype."
         )
 
-    def difference(
-        self, doing: str, src: int, header: bytes, expects: bytes, and_it: str = "is in"
-    ) -> DistMismatch:
+    def difference(self, doing: str, src: int, header: bytes, expects: bytes, and_it: str = "is in") -> DistMismatch:
         """Two ranks that should do the same do not; the lower rank is named first."""
         if header.startswith(POINT_TO_POINT, 8):
             return DistMismatch(
@@ -114,10 +107,7 @@ class MailboxTexts:
         if not sends:
             return ""
         more = f", and {len(sends) - 1} more" if len(sends) > 1 else ""
-        return (
-            f"; what rank {source} did send, and no recv has taken, is {sends[0]}{more} (do tag and "
-            "group agree?)"
-        )
+        return f"; what rank {source} did send, and no recv has taken, is {sends[0]}{more} (do tag and group agree?)"
 
     def timed_out(self, receive: PostedReceive, seconds: float) -> str:
         """`late` for an error; with torch's words too, because programs look for them."""

@@ -54,9 +54,7 @@ OPERATIONS: Final = (
     "scatter_object_list", "barrier", "monitored_barrier", "rpc", "custom",
     "new_group", "split_group", "shrink_group", "answer",
 )  # fmt: skip
-REDUCTIONS: Final = (
-    "none", "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum",
-)  # fmt: skip
+REDUCTIONS: Final = ("none", "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum")
 DTYPES: Final = (
     None, *(np.dtype(t) for t in (
         np.bool_, np.uint8, np.int8, np.int16, np.int32, np.int64, np.float16, ml_dtypes.bfloat16,
@@ -160,9 +158,14 @@ def encode_fingerprint(fingerprint: Fingerprint) -> bytes:
     if dtype not in DTYPE_CODES or len(shape or ()) > MAX_DIMENSIONS:
         raise _unsendable(fingerprint)
     return FINGERPRINT.pack(
-        VERSION, OPERATION_CODES[operation], DTYPE_CODES[dtype], REDUCTION_CODES[reduce],
-        255 if shape is None else len(shape), algorithm_code(algorithm) if algorithm else 0, root,
-    ) + struct.pack(f"<{len(shape or ())}Q", *shape or ())  # fmt: skip
+        VERSION,
+        OPERATION_CODES[operation],
+        DTYPE_CODES[dtype],
+        REDUCTION_CODES[reduce],
+        255 if shape is None else len(shape),
+        algorithm_code(algorithm) if algorithm else 0,
+        root,
+    ) + struct.pack(f"<{len(shape or ())}Q", *shape or ())
 
 
 def _unsendable(fingerprint: Fingerprint) -> Exception:
@@ -194,9 +197,7 @@ def decode(header: bytes) -> Header:
     if not MATCH.size + FINGERPRINT.size <= len(header) <= MAX_HEADER:
         raise WireError(f"a header of {len(header)} bytes")
     group, sequence, step = MATCH.unpack_from(header)
-    version, operation, dtype, reduce, dimensions, algorithm, root = FINGERPRINT.unpack_from(
-        header, MATCH.size
-    )
+    version, operation, dtype, reduce, dimensions, algorithm, root = FINGERPRINT.unpack_from(header, MATCH.size)
     if version != VERSION:
         raise WireError(f"a header of version {version}; this is version {VERSION}")
     if operation >= len(OPERATIONS) or dtype >= len(DTYPES) or reduce >= len(REDUCTIONS):
@@ -218,9 +219,13 @@ def decode(header: bytes) -> Header:
     except UnicodeDecodeError as error:
         raise WireError("a call site that is not UTF-8") from error
     fingerprint = Fingerprint(
-        OPERATIONS[operation], DTYPES[dtype], shape, REDUCTIONS[reduce], root,
+        OPERATIONS[operation],
+        DTYPES[dtype],
+        shape,
+        REDUCTIONS[reduce],
+        root,
         _algorithms.get(algorithm, f"#{algorithm}"),
-    )  # fmt: skip
+    )
     return Header(group, sequence, step, fingerprint, site)
 
 

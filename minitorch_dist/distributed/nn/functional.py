@@ -109,9 +109,7 @@ def all_gather(tensor: Tensor, group: ProcessGroup | None = None) -> tuple[Tenso
     return _AllGather.apply(group, tensor)  # type: ignore[no-any-return]
 
 
-def reduce_scatter(
-    output: Tensor, input_list: list[Tensor], op: Op = SUM, group: ProcessGroup | None = None
-) -> Tensor:
+def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Op = SUM, group: ProcessGroup | None = None) -> Tensor:
     """A new tensor like `output`: this rank's part of the reduction."""
     return _ReduceScatter.apply(op, group, output, *input_list)  # type: ignore[no-any-return]
 

@@ -114,9 +114,7 @@ class _PipelineSchedule:
             losses[:] = [run.losses[number] for number in sorted(run.losses)]
         return merge_chunks(last.output_chunks) if batch.keeps_outputs else None
 
-    def _batch(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor | None, keeps: bool
-    ) -> Batch:
+    def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor | None, keeps: bool) -> Batch:
         count = self._n_microbatches
         if 0 in self._stages and not args and not kwargs:
             raise ValueError("the first stage is on this rank: step() needs the model's inputs here")
@@ -292,5 +290,9 @@ def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
 
 
 _ALL: list[type[_PipelineSchedule]] = [
-    ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble
-]  # fmt: skip
+    ScheduleGPipe,
+    Schedule1F1B,
+    ScheduleLoopedBFS,
+    ScheduleInterleaved1F1B,
+    ScheduleInterleavedZeroBubble,
+]

@@ -209,9 +209,5 @@ def _to_start_from(
     """The loss, or the outputs whose gradients the next stage has sent."""
     if loss is not None:
         return ([loss], None) if loss.requires_grad else ([], None)
-    pairs = [
-        (out, grad)
-        for out, grad in zip(outputs, grads, strict=True)
-        if grad is not None and out.requires_grad
-    ]
+    pairs = [(out, grad) for out, grad in zip(outputs, grads, strict=True) if grad is not None and out.requires_grad]
     return [out for out, _ in pairs], [grad for _, grad in pairs]

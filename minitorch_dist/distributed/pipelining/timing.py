@@ -76,9 +76,7 @@ def needs(action: Action, pipe: Pipe, parts: Parts) -> list[Action]:
     return own + ([Action(stage + 1, behind, number)] if stage + 1 < pipe.stages else [])
 
 
-def times(
-    orders: Sequence[Order], pipe: Pipe, cost: Mapping[ActionKind, int] = ONES, link: int = 0
-) -> Timing:
+def times(orders: Sequence[Order], pipe: Pipe, cost: Mapping[ActionKind, int] = ONES, link: int = 0) -> Timing:
     """Carry the orders out in time: `cost` of each kind of action, `link` for each message."""
     parts = {(one.stage, one.microbatch) for order in orders for one in order if one.kind is I}
     ends: dict[Action, int] = {}

@@ -187,7 +187,10 @@ def _encode(metas: Shapes) -> base.Array:
 def _decode(text: base.Array) -> Shapes:
     numbers = iter(int(n) for n in text)
     return [
-        Meta(dtype=KINDS[next(numbers)], requires_grad=bool(next(numbers)),
-             shape=tuple(next(numbers) for _ in range(next(numbers))))
+        Meta(
+            dtype=KINDS[next(numbers)],
+            requires_grad=bool(next(numbers)),
+            shape=tuple(next(numbers) for _ in range(next(numbers))),
+        )
         for _ in range(next(numbers))
-    ]  # fmt: skip
+    ]

@@ -41,9 +41,6 @@ from minitorch_dist.distributed.rpc.remote_calls import (
     rpc_sync as rpc_sync,
     shutdown as shutdown,
 )
-from minitorch_dist.distributed.rpc.rref import (
-    RRef as RRef,
-    remote as remote,
-)
+from minitorch_dist.distributed.rpc.rref import RRef as RRef, remote as remote
 
 not_offered.guard(globals())

@@ -50,9 +50,7 @@ class RpcAgent(RpcWorker):
         self.caller, self.server = Caller(self, self.pool), RequestServer(self)
         self.call, self.ask, self.tell = self.caller.call, self.caller.ask, self.caller.tell
         self.when_closed = self.caller.close
-        self.takers = {
-            REQUEST: self.server.take, ANSWER: self.caller.take, FAILURE: self.caller.take, LOST: self._lose,
-        }  # fmt: skip
+        self.takers = {REQUEST: self.server.take, ANSWER: self.caller.take, FAILURE: self.caller.take, LOST: self._lose}
 
     def begin(self, workers: WorkerTable) -> None:
         """All workers are there: take part."""

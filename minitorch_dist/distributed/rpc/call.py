@@ -115,13 +115,9 @@ class PendingCall:
     the answer, or the error that came instead, in any thread; it must not wait. `keeps` is kept until then.
     """
 
-    __slots__ = (
-        "doing", "end", "future", "id", "is_system", "keeps", "settled", "site", "timeout", "to",
-    )  # fmt: skip
+    __slots__ = ("doing", "end", "future", "id", "is_system", "keeps", "settled", "site", "timeout", "to")
 
-    def __init__(
-        self, pool: WorkerPool, to: WorkerInfo, doing: object, timeout: float, is_system: bool
-    ) -> None:
+    def __init__(self, pool: WorkerPool, to: WorkerInfo, doing: object, timeout: float, is_system: bool) -> None:
         self.id, self.site = 0, ""  # it gets its number when it is sent
         self.to, self.doing, self.timeout, self.is_system = to, doing, timeout, is_system
         self.end = pool.worker.clock.now() + round(timeout * PICO) if timeout > 0 else inf
@@ -186,9 +182,16 @@ class Caller:
     # ------------------------------------------------------------------------------------ making
 
     def call(
-        self, to: WorkerInfo, operation: int, asked: Any, doing: object, timeout: Timeout = UNSET_RPC_TIMEOUT,
-        settled: Settled | None = None, keeps: object = None, site: str | None = None,
-    ) -> RpcFuture[Any]:  # fmt: skip
+        self,
+        to: WorkerInfo,
+        operation: int,
+        asked: Any,
+        doing: object,
+        timeout: Timeout = UNSET_RPC_TIMEOUT,
+        settled: Settled | None = None,
+        keeps: object = None,
+        site: str | None = None,
+    ) -> RpcFuture[Any]:
         """Make a call of the user. The result is the future of its answer. A value that cannot be sent raises here.
 
         A call in a context of autograd tells it. `site` is the caller's line, if it was looked up already.
@@ -208,9 +211,14 @@ class Caller:
         return self._send(call, writer.parts())
 
     def ask(
-        self, to: WorkerInfo, operation: int, what: Any, doing: str, timeout: float = UNSET_RPC_TIMEOUT,
+        self,
+        to: WorkerInfo,
+        operation: int,
+        what: Any,
+        doing: str,
+        timeout: float = UNSET_RPC_TIMEOUT,
         settled: Settled | None = None,
-    ) -> RpcFuture[Any]:  # fmt: skip
+    ) -> RpcFuture[Any]:
         """Ask a worker for something about RPC itself. It is no call of the user, so it is not counted."""
         call = self._new(to, doing, timeout, is_system=True)
         call.settled = settled

@@ -104,9 +104,7 @@ def _connect(store: Store, name: str, rank: int, size: int, options: TensorPipeR
     kind, address = backends.transport_for("undefined", here.given.get("address", "tcp"))
     transport = kind(rank, size, address or here.given.get("address", ""), here.clock)
     if transport.may_lose:
-        raise RuntimeError(
-            f"RPC needs a transport that delivers each message once, and {transport!r} may lose some"
-        )
+        raise RuntimeError(f"RPC needs a transport that delivers each message once, and {transport!r} may lose some")
     timeout = options.rpc_timeout
     transport.patience = timeout if timeout > 0 else None
     agent = RpcAgent(transport, WorkerInfo(name, rank), options.num_worker_threads, timeout)

@@ -47,11 +47,7 @@ def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
 
 
 def rpc_async(
-    to: Worker,
-    func: Callable[..., R],
-    args: Args = None,
-    kwargs: Kwargs = None,
-    timeout: Timeout = UNSET_RPC_TIMEOUT,
+    to: Worker, func: Callable[..., R], args: Args = None, kwargs: Kwargs = None, timeout: Timeout = UNSET_RPC_TIMEOUT
 ) -> RpcFuture[R]:
     """Call `func(*args, **kwargs)` on a worker, beside the caller.
 
@@ -82,11 +78,7 @@ def rpc_async(
 
 
 def rpc_sync(
-    to: Worker,
-    func: Callable[..., R],
-    args: Args = None,
-    kwargs: Kwargs = None,
-    timeout: Timeout = UNSET_RPC_TIMEOUT,
+    to: Worker, func: Callable[..., R], args: Args = None, kwargs: Kwargs = None, timeout: Timeout = UNSET_RPC_TIMEOUT
 ) -> R:
     """Call `func(*args, **kwargs)` on a worker, and return what it returns or raise what it raises.
 

@@ -27,7 +27,9 @@ from minitorch_dist.not_offered import tells_what_is_gone
 
 T = TypeVar("T", covariant=True)  # a list of references to two kinds of modules is one to modules
 NUMBER: Final = 2  # among the types that the codec was taught
-NOT_CREATED: Final = "RRef creation via rpc.remote() timed out, and it is possible that the RRef on the owner node does not exist"
+NOT_CREATED: Final = (
+    "RRef creation via rpc.remote() timed out, and it is possible that the RRef on the owner node does not exist"
+)
 
 
 @tells_what_is_gone
@@ -247,9 +249,7 @@ def remote(
     return make(worker, serve.CALL, request(func, args, kwargs), func, timeout)
 
 
-def make(
-    worker: WorkerInfo, operation: int, asked: tuple[Any, ...], doing: object, timeout: Timeout
-) -> RRef[Any]:
+def make(worker: WorkerInfo, operation: int, asked: tuple[Any, ...], doing: object, timeout: Timeout) -> RRef[Any]:
     """Order an operation on a worker. The result is a reference to what will come of it."""
     agent, site = current(), callsite()
     context = context_of(agent)

@@ -95,9 +95,7 @@ class RRefContext:
         self._is_ending = False
         self.owned: dict[Id, OwnerRRef] = {}
         self.forks: dict[Id, UserRRef] = {}  # by fork id
-        self.parents: dict[
-            Id, OwnerRRef | UserRRef
-        ] = {}  # of forks on their way that were made here, by fork id
+        self.parents: dict[Id, OwnerRRef | UserRRef] = {}  # of forks on their way that were made here, by fork id
         self._unborn: set[Id] = set()  # forks that were given back before the order to make them came
         self.garbage: deque[Any] = agent.dropped_refs  # of handles that are no more
         agent.release_dropped_refs = self.release_dropped_refs
@@ -214,9 +212,7 @@ class RRefContext:
         if isinstance(parent, UserRRef):
             self.settle(parent)
 
-    def _ask(
-        self, to: int, operation: int, what: Any, settled: Settled | None = None
-    ) -> RpcFuture[Any] | None:  # fmt: skip
+    def _ask(self, to: int, operation: int, what: Any, settled: Settled | None = None) -> RpcFuture[Any] | None:
         """Ask a worker for something, without waiting for the answer."""
         try:
             return self.agent.ask(self.agent.worker(to), operation, what, "an RRef", 0.0, settled)
@@ -277,9 +273,7 @@ class RRefContext:
             for fork in self.forks.values():
                 if fork.owner == src:
                     name = self.agent.worker(src).name
-                    fork.error = fork.error or WorkerLost(
-                        src, reason, f"was {name!r}, the owner of this RRef"
-                    )
+                    fork.error = fork.error or WorkerLost(src, reason, f"was {name!r}, the owner of this RRef")
         for entry in entries:
             self.drop_if_free(entry.id)
         for fork_id in waiting:

@@ -77,9 +77,7 @@ class Rounds:
             return False
         if not all(came.is_exact for came in said.values()):
             return True
-        return all(
-            said[src].issued.get(dst, 0) == said[dst].served.get(src, 0) for src in alive for dst in alive
-        )
+        return all(said[src].issued.get(dst, 0) == said[dst].served.get(src, 0) for src in alive for dst in alive)
 
 
 def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
@@ -89,10 +87,7 @@ def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
 
 def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:
     now = agent.clock.now()
-    return [
-        (agent.worker(id).name, (now - agent.heard.get(id, now)) / PICO)
-        for id in agent.part(Rounds).missing()
-    ]
+    return [(agent.worker(id).name, (now - agent.heard.get(id, now)) / PICO) for id in agent.part(Rounds).missing()]
 
 
 serve.HANDLERS.update({serve.JOIN: _join, serve.MISSING: _missing})
@@ -134,9 +129,8 @@ class Ending:
         if lost:
             reasons = [agent.lost_workers.get(id, "it is gone") for id in lost]
             raise WorkerLost(
-                lost[0], reasons[0],
-                f"was worker {agent.worker(lost[0]).name!r}; the others shut down without it",
-            )  # fmt: skip
+                lost[0], reasons[0], f"was worker {agent.worker(lost[0]).name!r}; the others shut down without it"
+            )
         return bool(is_over)
 
     def _who(self) -> str:

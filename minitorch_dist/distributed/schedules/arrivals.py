@@ -32,9 +32,16 @@ class Arrivals(Ports):
     """`Ports` that begin as they are, and see to the order of arrivals."""
 
     def __init__(
-        self, schedule: Schedule, size: int, count: int, links: Links, entry: Numbers,
-        tx: Numbers = 0, rx: Numbers = 0, itemsize: int = 1,
-    ) -> None:  # fmt: skip
+        self,
+        schedule: Schedule,
+        size: int,
+        count: int,
+        links: Links,
+        entry: Numbers,
+        tx: Numbers = 0,
+        rx: Numbers = 0,
+        itemsize: int = 1,
+    ) -> None:
         super().__init__(schedule, size, count, itemsize, links, entry)
         self.tx, self.rx = tx, rx
         self.first = np.full(size, NEVER, np.int64)  # arrival at each port
@@ -78,9 +85,14 @@ class Arrivals(Ports):
 
 
 def play(
-    schedule: Schedule, sizes: NDArray[np.int64], links: Links,
-    entry: Integers, tx: Integers, rx: Integers, root: int | None = None,
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:  # fmt: skip
+    schedule: Schedule,
+    sizes: NDArray[np.int64],
+    links: Links,
+    entry: Integers,
+    tx: Integers,
+    rx: Integers,
+    root: int | None = None,
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:
     """Message by message; by instants, where many ranks are at the same one. When each rank is done,
     its ports are free, and messages first and last come to it."""
     alike = len(np.unique(entry)) * FEW <= len(entry)

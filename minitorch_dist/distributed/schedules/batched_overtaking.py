@@ -31,9 +31,7 @@ NEVER = 1 << 60
 class Script(Ports):
     """The actions of each rank: `kind[i]` and `what[i]` from `begin[rank]` on; and all messages."""
 
-    def __init__(
-        self, schedule: Schedule, sizes: Integers, links: Links, size: int, root: int | None = None
-    ) -> None:
+    def __init__(self, schedule: Schedule, sizes: Integers, links: Links, size: int, root: int | None = None) -> None:
         super().__init__(schedule, size, 0, 1, links, 0)
         self.cut(sizes)
         self._acts: list[tuple[Integers, int, Integers]] = []  # rank, kind, what

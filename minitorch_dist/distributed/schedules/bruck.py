@@ -29,9 +29,7 @@ def all_gather(rank: Rank, size: int) -> Steps:
     for stride in powers.distances(size):
         count = min(stride, size - stride)
         source = (rank + stride) % size
-        yield Exchange(
-            to=(rank - stride) % size, send=Span(rank, count), source=source, receive=Span(source, count)
-        )
+        yield Exchange(to=(rank - stride) % size, send=Span(rank, count), source=source, receive=Span(source, count))
 
 
 @schedule(chunks=lambda size: size * size)

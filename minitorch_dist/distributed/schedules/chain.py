@@ -46,8 +46,5 @@ def reduce(rank: Rank, size: int, root: int = 0, pieces: int = 8) -> Steps:
         into = out + 1
         yield Send(to=(rank + 1) % size, chunks=out, only=(out >= 0) & (out < pieces) & (place > 0))
         yield Receive(
-            source=(rank - 1) % size,
-            chunks=into,
-            reduce=True,
-            only=(into >= 0) & (into < pieces) & (place < size - 1),
+            source=(rank - 1) % size, chunks=into, reduce=True, only=(into >= 0) & (into < pieces) & (place < size - 1)
         )

@@ -121,9 +121,7 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
     except UnknownOption:
         raise
     except ValueError as error:
-        raise ValueError(
-            f"the options of {algorithm!r} must be like pieces=16, with whole numbers"
-        ) from error
+        raise ValueError(f"the options of {algorithm!r} must be like pieces=16, with whole numbers") from error
 
 
 @lru_cache(maxsize=256)
@@ -198,9 +196,8 @@ def _checked_name(every: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _cheapest(
-    collective: str, size: int, nbytes: int, links: Links, on_board: bool, of_version: int,
-    root: int | None = None,
-) -> Schedule:  # fmt: skip
+    collective: str, size: int, nbytes: int, links: Links, on_board: bool, of_version: int, root: int | None = None
+) -> Schedule:
     every = list(candidates(collective, nbytes, links))
     if REGISTERED:
         every = [one for one in every if domains.may_run(one, size, root)]
@@ -248,9 +245,7 @@ def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) ->
 
 def _runner(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
     """The times to which a schedule comes, the last of which is when it is over."""
-    return (_played if size <= FEW and domains.is_built_in(schedule) else latest)(
-        schedule, size, nbytes, links
-    )
+    return (_played if size <= FEW and domains.is_built_in(schedule) else latest)(schedule, size, nbytes, links)
 
 
 def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
@@ -292,9 +287,7 @@ def register_schedule(
     """
 
     def register(steps: Callable[..., Steps]) -> Schedule:
-        made = Schedule(
-            collective, name, steps, chunks, MappingProxyType(options), domain=domains.among(domain)
-        )
+        made = Schedule(collective, name, steps, chunks, MappingProxyType(options), domain=domains.among(domain))
         if name == "auto" or (name in known(collective) and (collective, name) not in REGISTERED):
             raise ValueError(f"{name!r} is the name of a built-in algorithm of {collective}")
         domains.register(made, sizes)

@@ -91,9 +91,7 @@ def cost(
         ports = Ports(schedule, size, count, itemsize, links, entry)  # counts what is sent
         _take(ports, schedule(ranks, size, root))
         finish = played(ports, entry, root)
-    return Cost(
-        schedule, size, nbytes, ports.messages, ports.spread(ports.sent), ports.spread(finish), root
-    )  # fmt: skip
+    return Cost(schedule, size, nbytes, ports.messages, ports.spread(ports.sent), ports.spread(finish), root)
 
 
 def _take(ports: Ports, steps: Iterable[Any]) -> None:

@@ -22,14 +22,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules.schedule import (
-    BUILT_IN,
-    GALLERY,
-    ROOTED,
-    Schedule,
-    ScheduleError,
-    even,
-)
+from minitorch_dist.distributed.schedules.schedule import BUILT_IN, GALLERY, ROOTED, Schedule, ScheduleError, even
 from minitorch_dist.distributed.schedules.steps import Span, Step
 
 USUALLY: Final = 9  # ranks, up to which a schedule is proved when it is registered
@@ -75,9 +68,7 @@ def usual_sizes(schedule: Schedule, most: int = USUALLY) -> tuple[int, ...]:
     served = (size for size in range(1, ON_DEMAND + 1) if schedule.serves(size))
     first = next(served, None)
     if first is None:
-        raise ScheduleError(
-            f"{schedule} is for {schedule.domain_in_words}: for no number of ranks up to {ON_DEMAND}"
-        )
+        raise ScheduleError(f"{schedule} is for {schedule.domain_in_words}: for no number of ranks up to {ON_DEMAND}")
     return first, *takewhile(lambda size: size <= most, served)
 
 
@@ -126,8 +117,11 @@ def is_built_in(schedule: Schedule) -> bool:
     key = schedule.collective, schedule.name
     ours = BUILT_IN.get(key) or GALLERY.get(key)
     if ours is None or (ours.steps, ours.chunks, ours.layout, ours.domain) != (
-        schedule.steps, schedule.chunks, schedule.layout, schedule.domain,
-    ):  # fmt: skip
+        schedule.steps,
+        schedule.chunks,
+        schedule.layout,
+        schedule.domain,
+    ):
         return False
     for name, value in schedule.options.items():
         if value < 1:

@@ -99,7 +99,26 @@ def _plain(name: str) -> Any:
 
 
 for _name in (
-    "rsub", "mul", "rmul", "floordiv", "rfloordiv", "and", "rand", "or", "ror", "xor", "rxor",
-    "lshift", "rlshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "neg",
-):  # fmt: skip
+    "rsub",
+    "mul",
+    "rmul",
+    "floordiv",
+    "rfloordiv",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "lshift",
+    "rlshift",
+    "rshift",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "neg",
+):
     setattr(Everyone, f"__{_name}__", _plain(f"__{_name}__"))

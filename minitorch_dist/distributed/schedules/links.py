@@ -39,11 +39,7 @@ class Links:
     @classmethod
     def measured(cls, latency: float, bandwidth: float, reduction: float = 0.0) -> Links:
         """From seconds per message, bytes per second, and bytes per second added up (0: free)."""
-        return cls(
-            round(latency * PICO),
-            max(1, round(PICO / bandwidth)),
-            round(PICO / reduction) if reduction else 0,
-        )
+        return cls(round(latency * PICO), max(1, round(PICO / bandwidth)), round(PICO / reduction) if reduction else 0)
 
     def occupancy(self, source: Any, to: Any, nbytes: Any) -> Any:
         """How long a message keeps a port, for one pair of ranks or arrays of them."""

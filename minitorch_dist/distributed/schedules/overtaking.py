@@ -39,9 +39,7 @@ def play(
     `sim.lockstep.Moved`)."""
     played = _Play(schedule, sizes, links, entry, tx, rx, root)
     played.run()
-    return tuple(
-        np.array(n, np.int64) for n in (played.clock, played.tx, played.rx, played.first, played.last)
-    )  # type: ignore[return-value]
+    return tuple(np.array(n, np.int64) for n in (played.clock, played.tx, played.rx, played.first, played.last))  # type: ignore[return-value]
 
 
 NEVER = 1 << 60
@@ -49,18 +47,22 @@ NEVER = 1 << 60
 
 class _Play:
     def __init__(
-        self, schedule: Schedule, sizes: Integers, links: Links,
-        entry: Integers, tx: Integers, rx: Integers, root: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        schedule: Schedule,
+        sizes: Integers,
+        links: Links,
+        entry: Integers,
+        tx: Integers,
+        rx: Integers,
+        root: int | None,
+    ) -> None:
         self.size = len(entry)
         self.schedule, self.links, self.total = schedule, links, schedule.total(self.size)
         self.sizes = [int(nbytes) for nbytes in sizes]
         self.clock: list[int] = entry.tolist()
         self.tx: list[int] = tx.tolist()
         self.rx: list[int] = rx.tolist()
-        self.steps: list[Iterator[Any]] = [
-            iter(schedule.of(rank, self.size, root)) for rank in range(self.size)
-        ]
+        self.steps: list[Iterator[Any]] = [iter(schedule.of(rank, self.size, root)) for rank in range(self.size)]
         self.waits: list[Any] = [None] * self.size  # the step in which a rank waits
         self.landed: dict[tuple[int, int], deque[int]] = {}  # lengths, by (source, rank)
         self.heap: list[tuple[int, int, int, int, Any]] = []

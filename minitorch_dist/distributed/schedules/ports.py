@@ -22,15 +22,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
-from minitorch_dist.distributed.schedules.steps import (
-    Chunks,
-    Combine,
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Span,
-)
+from minitorch_dist.distributed.schedules.steps import Chunks, Combine, Exchange, Rank, Receive, Send, Span
 
 Integers = NDArray[np.int64]
 Numbers = Any  # an int while all ranks are alike, else Integers
@@ -48,9 +40,7 @@ class _StepMessages(NamedTuple):
 class Ports:
     """Clocks, ports and meters of all ranks; numbers while the ranks are alike, arrays after."""
 
-    def __init__(
-        self, schedule: Schedule, size: int, count: int, itemsize: int, links: Links, entry: Numbers
-    ) -> None:
+    def __init__(self, schedule: Schedule, size: int, count: int, itemsize: int, links: Links, entry: Numbers) -> None:
         self.schedule, self.size, self.links = schedule, size, links
         self.everyone = np.arange(size, dtype=np.int64)
         self.clock: Numbers = entry if isinstance(entry, int) else np.array(entry, np.int64)

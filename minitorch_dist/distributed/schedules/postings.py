@@ -26,13 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import (
-    Combine,
-    Exchange,
-    Receive,
-    Send,
-    numbered,
-)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
 
 NOTHING: Final = -1  # the "chunk" of a message without content
 
@@ -98,9 +92,7 @@ def _own(schedule: Schedule, rank: int, size: int, root: int | None) -> _Own:
 
 
 def _events(
-    wanted: list[tuple[int, int, int]],
-    messages: list[tuple[int, list[tuple[int, int]]]],
-    made: dict[int, list[int]],
+    wanted: list[tuple[int, int, int]], messages: list[tuple[int, list[tuple[int, int]]]], made: dict[int, list[int]]
 ) -> _Own:
     """Put up together what can be, as soon as the last of it is there."""
 
@@ -209,9 +201,7 @@ def bill(schedule: Schedule, size: int, nbytes: int, links: Links, root: int | N
     return max(clocks)
 
 
-def _after(
-    act: Act, rank: int, clock: int, come: dict[tuple[int, int], int], sizes: Any, links: Links
-) -> int:
+def _after(act: Act, rank: int, clock: int, come: dict[tuple[int, int], int], sizes: Any, links: Links) -> int:
     """The rank's clock after this act."""
 
     def count(chunk: int) -> int:

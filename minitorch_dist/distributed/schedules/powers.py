@@ -15,15 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from minitorch_dist.distributed.schedules.steps import (
-    Chunks,
-    Mask,
-    Rank,
-    Receive,
-    Send,
-    Span,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Chunks, Mask, Rank, Receive, Send, Span, Steps
 
 
 def rounds(size: int) -> int:

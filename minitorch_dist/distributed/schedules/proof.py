@@ -95,9 +95,7 @@ class Labels:
 
     def combine(self, rank: int, into: int, of: int, reduce: bool) -> None:
         if (into - of) % max(self.total, 1):
-            self.complaints.append(
-                f"rank {rank} combines chunk {of} into chunk {into}, and these may differ in length"
-            )
+            self.complaints.append(f"rank {rank} combines chunk {of} into chunk {into}, and these may differ in length")
         ((label,), _) = self.take(rank, [of])
         self._put(rank, into, label, f"chunk {of}", reduce)
 
@@ -125,12 +123,7 @@ class Labels:
 
 
 def examine(
-    schedule: Schedule,
-    size: int,
-    count: int | None = None,
-    *,
-    root: int | None = None,
-    budget: float | None = None,
+    schedule: Schedule, size: int, count: int | None = None, *, root: int | None = None, budget: float | None = None
 ) -> list[str]:
     """All that is wrong with `schedule` for vectors of `count` elements, in words; [] is a proof.
 
@@ -151,8 +144,7 @@ def examine(
     if budget is not None and max(replay.sent) > budget * least:
         worst = replay.sent.index(max(replay.sent))
         complaints.append(
-            f"rank {worst} sends {replay.sent[worst]} elements of a vector of {count}, where "
-            f"{float(least):g} would do"
+            f"rank {worst} sends {replay.sent[worst]} elements of a vector of {count}, where {float(least):g} would do"
         )
     return complaints
 

@@ -218,9 +218,7 @@ class Replay:
                 lines.append(f"rank {rank} waits in {in_words(step)}")
             mode = "when sends wait for their receivers" if self.rendezvous else "for ever"
             raise ScheduleError(
-                f"{self.schedule} with {self.size} ranks stands still {mode}: "
-                + "; ".join(lines)
-                + self._circle(stuck)
+                f"{self.schedule} with {self.size} ranks stands still {mode}: " + "; ".join(lines) + self._circle(stuck)
             )
         for (source, to), left in self._under_way.items():
             if left:

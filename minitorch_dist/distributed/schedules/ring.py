@@ -33,11 +33,7 @@ def reduce_scatter(rank: Rank, size: int) -> Steps:
     right, left = (rank + 1) % size, (rank - 1) % size
     for step in range(size - 1):
         yield Exchange(
-            to=right,
-            send=(rank - step - 1) % size,
-            source=left,
-            receive=(rank - step - 2) % size,
-            reduce=True,
+            to=right, send=(rank - step - 1) % size, source=left, receive=(rank - step - 2) % size, reduce=True
         )
 
 

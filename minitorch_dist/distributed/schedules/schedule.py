@@ -32,9 +32,16 @@ from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.steps import Rank, Step, Steps
 
 COLLECTIVES = (
-    "broadcast", "reduce", "all_reduce", "all_gather", "reduce_scatter", "gather", "scatter",
-    "all_to_all", "barrier",
-)  # fmt: skip
+    "broadcast",
+    "reduce",
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "gather",
+    "scatter",
+    "all_to_all",
+    "barrier",
+)
 ROOTED = ("broadcast", "reduce", "gather", "scatter")
 
 Sizes = NDArray[np.int64]
@@ -132,8 +139,7 @@ class Schedule:
         unknown = set(options) - set(self.options)
         if unknown:
             raise UnknownOption(
-                f"{self} has no option {', '.join(sorted(unknown))}; it has "
-                f"{', '.join(self.options) or 'none'}"
+                f"{self} has no option {', '.join(sorted(unknown))}; it has {', '.join(self.options) or 'none'}"
             )
         return replace(self, options=MappingProxyType({**self.options, **options}))
 

@@ -24,12 +24,7 @@ from types import ModuleType
 from typing import Final
 
 from minitorch_dist import plugs
-from minitorch_dist.distributed.schedules.schedule import (
-    COLLECTIVES,
-    Schedule,
-    ScheduleError,
-    is_loading,
-)
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule, ScheduleError, is_loading
 
 PREFIX: Final = "mtd_schedule_"  # of the modules' names
 _one_at_a_time: Final = Lock()
@@ -49,10 +44,7 @@ def find(collective: str, address: str) -> Schedule | None:
     if name and not any(name in (one.name, one.steps.__name__) for one in every):
         names = ", ".join(dict.fromkeys(one.name for one in every))
         raise ScheduleError(f"{path} has no schedule {name!r}; it has {names}")
-    found = [
-        one for one in every
-        if one.collective == collective and name in ("", one.name, one.steps.__name__)
-    ]  # fmt: skip
+    found = [one for one in every if one.collective == collective and name in ("", one.name, one.steps.__name__)]
     return found[-1] if found else None
 
 

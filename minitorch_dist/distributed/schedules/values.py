@@ -27,9 +27,7 @@ class Values:
     hold its part (all ranks' vectors have the same length).
     """
 
-    def __init__(
-        self, schedule: Schedule, vectors: Sequence[Array], combine: Any = np.add, root: int = 0
-    ) -> None:
+    def __init__(self, schedule: Schedule, vectors: Sequence[Array], combine: Any = np.add, root: int = 0) -> None:
         self.schedule, self.size, self.combine_values = schedule, len(vectors), combine
         self.root, self.total = root, schedule.total(self.size)
         self.sizes = schedule.sizes(self.size, len(vectors[0]))

@@ -271,10 +271,7 @@ class DTensor(TensorPart):
         return placed(out, device_mesh, chosen, whole)
 
     def __repr__(self, **options: Any) -> str:
-        return (
-            f"DTensor(local_tensor={self.to_local()!r}, device_mesh={self._mesh!r}, "
-            f"placements={self._placements!r})"
-        )
+        return f"DTensor(local_tensor={self.to_local()!r}, device_mesh={self._mesh!r}, placements={self._placements!r})"
 
 
 class DParameter(DTensor, Parameter):
@@ -332,11 +329,7 @@ def checked(placements: Sequence[Placement] | None, mesh: DeviceMesh) -> tuple[P
 
 
 def moved(
-    array: Array,
-    whole: tuple[int, ...],
-    mesh: DeviceMesh,
-    before: Sequence[Placement],
-    after: Sequence[Placement],
+    array: Array, whole: tuple[int, ...], mesh: DeviceMesh, before: Sequence[Placement], after: Sequence[Placement]
 ) -> Array:
     """Undo cuts and sums from the last to the first, as far as they differ; then cut anew."""
     now, wanted = ([(axis, p[axis]) for axis in in_order(tuple(p))] for p in (before, after))

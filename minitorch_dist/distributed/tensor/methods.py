@@ -65,9 +65,7 @@ def _random(name: str) -> Any:
     def method(self: DTensor, *args: Any, generator: Any = None, **options: Any) -> Any:
         if generator is not None:
             raise NotImplementedError(f"{name}() of a DTensor takes no generator: seed all ranks alike")
-        self.copy_(
-            _drawn(self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options))
-        )
+        self.copy_(_drawn(self, lambda whole, source: getattr(whole, name)(*args, generator=source, **options)))
         return self
 
     return method

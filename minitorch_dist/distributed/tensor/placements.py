@@ -85,9 +85,7 @@ class Partial(Placement):
 
     def __post_init__(self) -> None:
         if self.reduce_op != "sum":
-            raise NotImplementedError(
-                f"Partial({self.reduce_op!r}) is not offered, only sums. PyTorch has others"
-            )
+            raise NotImplementedError(f"Partial({self.reduce_op!r}) is not offered, only sums. PyTorch has others")
 
     def is_partial(self) -> bool:
         return True
@@ -115,10 +113,7 @@ def in_order(placements: tuple[Placement, ...]) -> list[int]:
 
 
 def local_ranges(
-    shape: tuple[int, ...],
-    sizes: tuple[int, ...],
-    coordinate: tuple[int, ...],
-    placements: tuple[Placement, ...],
+    shape: tuple[int, ...], sizes: tuple[int, ...], coordinate: tuple[int, ...], placements: tuple[Placement, ...]
 ) -> list[Range]:
     """For each dimension of the tensor what the rank at `coordinate` of a mesh of `sizes` has."""
     ranges = [Range(0, n) for n in shape]

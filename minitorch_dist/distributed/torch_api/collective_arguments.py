@@ -25,14 +25,10 @@ def check_same_dtype(*tensors: TensorBase) -> None:
 
 def check_length(name: str, tensors: Sequence[object], group: Group) -> None:
     if len(tensors) != group.size():
-        raise RuntimeError(
-            f"invalid {name} list at index 0 (expected length {group.size()}, got {len(tensors)})"
-        )
+        raise RuntimeError(f"invalid {name} list at index 0 (expected length {group.size()}, got {len(tensors)})")
 
 
-def check_shapes(
-    name: str, tensors: Sequence[TensorBase], tensor: TensorBase, only: int | None = None
-) -> None:
+def check_shapes(name: str, tensors: Sequence[TensorBase], tensor: TensorBase, only: int | None = None) -> None:
     """Those of the list (or only that of one rank) must have the shape of `tensor`."""
     for rank, other in enumerate(tensors):
         if only in (None, rank) and other.array.shape != tensor.array.shape:

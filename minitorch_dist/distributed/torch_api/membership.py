@@ -104,9 +104,7 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 def _known(group: ProcessGroup) -> ProcessGroup:
     if isinstance(group, ProcessGroup) and not group.is_closed:
         return group
-    raise ValueError(
-        f"Group {group} is not registered, please create group with torch.distributed.new_group API"
-    )
+    raise ValueError(f"Group {group} is not registered, please create group with torch.distributed.new_group API")
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
@@ -127,8 +125,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     which = or_default(group)
     if which.is_closed:
         raise ValueError(
-            f"Process group {which} is not initialized in the world group map. Please initialize "
-            "the group first."
+            f"Process group {which} is not initialized in the world group map. Please initialize the group first."
         )
     return Backend(which.backend)
 

@@ -226,9 +226,7 @@ def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tupl
 
 def _not_oneself(group: Group, rank: int, kind: str) -> None:
     if group.ranks[rank] == group.world.rank:
-        raise ValueError(
-            f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process."
-        )
+        raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
 
 
 def send_object_list(
@@ -395,9 +393,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         [1.0, 0.0]
     """
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
-        raise ValueError(
-            "Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``."
-        )
+        raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     if not p2p_op_list:
         raise IndexError("``p2p_op_list`` is empty: there is no operation to begin")
     if any(op.group is not p2p_op_list[0].group for op in p2p_op_list):

@@ -38,13 +38,7 @@ from minitorch_dist.distributed.torch_api.collective_arguments import (
 )
 from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
 from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
-from minitorch_dist.distributed.torch_api.tensor_arrays import (
-    check_tensor,
-    check_tensors,
-    is_plain,
-    to_send,
-    to_write,
-)
+from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensor, check_tensors, is_plain, to_send, to_write
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -490,9 +484,7 @@ def reduce_scatter(
     inputs = [to_send(part) for part in input_list]
     own = inputs[which.rank()].size
     if own != output.array.size:
-        raise ValueError(
-            f"this rank's part of input_list has {own} elements, but the output has {output.array.size}"
-        )
+        raise ValueError(f"this rank's part of input_list has {own} elements, but the output has {output.array.size}")
     array, written = to_write(output)
     how = How(algorithm, async_op, [output], written)
     return collectives.reduce_scatter(which, array, inputs, reduction, how)

@@ -15,9 +15,7 @@ class Applied(Module):
     options: ClassVar[tuple[str, ...]] = ()
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        found: Tensor = self.function(
-            *inputs, **named, **{name: getattr(self, name) for name in self.options}
-        )
+        found: Tensor = self.function(*inputs, **named, **{name: getattr(self, name) for name in self.options})
         return found
 
     def extra_repr(self) -> str:

@@ -50,9 +50,7 @@ class MultiheadAttention(Module):
 
         self.in_proj_weight = weight(3 * embed_dim, embed_dim)
         self.register_parameter("in_proj_bias", weight(3 * embed_dim) if bias else None)
-        self.out_proj = NonDynamicallyQuantizableLinear(
-            embed_dim, embed_dim, bias=bias, device=device, dtype=dtype
-        )
+        self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias=bias, device=device, dtype=dtype)
         self._reset_parameters()
 
     def _reset_parameters(self) -> None:

@@ -88,9 +88,7 @@ class _ConvNd(Module):
         )
 
     def extra_repr(self) -> str:
-        text = (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        )
+        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
         if self.dilation != (1,) * self.dims:
@@ -164,6 +162,5 @@ class ConvTranspose2d(_ConvNd):
 
     def forward(self, input: Tensor) -> Tensor:
         return self.convolve(  # type: ignore[no-any-return]
-            input, self.weight, self.bias, self.stride, self.padding, self.output_padding,
-            self.groups, self.dilation,
-        )  # fmt: skip
+            input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        )

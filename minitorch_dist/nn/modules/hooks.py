@@ -91,15 +91,11 @@ class Hooked(ModuleTree):
                     result = self._run_after_error(hook, args, kwargs, result)
             raise
 
-    def _run_after_error(
-        self, hook: ModuleHook, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-    ) -> Any:
+    def _run_after_error(self, hook: ModuleHook, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
         try:
             replaced = hook(self, args, kwargs, result)
         except Exception as error:
-            warnings.warn(
-                f"a hook that is always called raised after forward had raised: {error}", stacklevel=4
-            )
+            warnings.warn(f"a hook that is always called raised after forward had raised: {error}", stacklevel=4)
             return result
         return result if replaced is None else replaced
 

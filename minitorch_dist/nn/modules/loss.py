@@ -89,9 +89,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
     options = ("weight", "reduction", "pos_weight")
     pos_weight: Tensor | None
 
-    def __init__(
-        self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
         super().__init__(weight, reduction)
         self.register_buffer("pos_weight", pos_weight)
 
@@ -114,9 +112,7 @@ class NLLLoss(_WeightedLoss):
 
     function, options = staticmethod(F.nll_loss), ("weight", "ignore_index", "reduction")
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(weight, reduction)
         self.ignore_index = ignore_index
 

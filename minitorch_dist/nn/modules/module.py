@@ -53,9 +53,7 @@ class Module(Hooked, StateDictModule):
     """
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f'Module [{type(self).__name__}] is missing the required "forward" function'
-        )
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     # -------------------------------------------------------------------- applied to the whole tree
 
@@ -219,9 +217,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[devices.device | None, dtypes.
     if tensor is not None:
         device, dtype = tensor.device, tensor.dtype
     if dtype is not None and not dtype.is_floating_point:
-        raise TypeError(
-            f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
-        )
+        raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
     return None if device is None else devices.resolve(device), dtype
 
 

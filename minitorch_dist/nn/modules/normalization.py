@@ -136,13 +136,7 @@ class InstanceNorm2d(Affine):
     _version = 2
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        *,
-        affine: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        self, num_features: int, eps: float = 1e-5, *, affine: bool = False, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
         self.num_features, self.eps, self.affine = num_features, eps, affine
@@ -156,8 +150,7 @@ class InstanceNorm2d(Affine):
             return self.forward(input.unsqueeze(0)).squeeze(0)
         if self.affine and input.size(1) != self.num_features:
             raise ValueError(
-                "expected input's size at dim=1 to match num_features "
-                f"({self.num_features}), but got: {input.size(1)}."
+                f"expected input's size at dim=1 to match num_features ({self.num_features}), but got: {input.size(1)}."
             )
         return F.instance_norm(input, weight=self.weight, bias=self.bias, eps=self.eps)
 

@@ -25,9 +25,7 @@ class Registry:
     _modules: dict[str, Any]
 
     def __init__(self) -> None:
-        self.__dict__.update(
-            training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={}
-        )
+        self.__dict__.update(training=True, _parameters={}, _buffers={}, _non_persistent_buffers_set=set(), _modules={})
 
     # --------------------------------------------------------------------- attributes of a module
 
@@ -47,9 +45,7 @@ class Registry:
                 return
             if name in own.get(table, ()):  # it keeps its meaning
                 if value is not None and not (table == "_buffers" and isinstance(value, Tensor)):
-                    raise TypeError(
-                        f"cannot assign a {type(value).__name__} to {name!r}, which is in {table}"
-                    )
+                    raise TypeError(f"cannot assign a {type(value).__name__} to {name!r}, which is in {table}")
                 own[table][name] = value
                 return
         object.__setattr__(self, name, value)
@@ -90,9 +86,7 @@ class Registry:
         """Enter `param` under `name`; None reserves the name without having a parameter."""
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(
-                f"parameter {name!r} must be an nn.Parameter or None, and not a {type(param).__name__}"
-            )
+            raise TypeError(f"parameter {name!r} must be an nn.Parameter or None, and not a {type(param).__name__}")
         if param is not None and param._grad_fn is not None:
             raise ValueError(
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "

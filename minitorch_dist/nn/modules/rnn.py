@@ -62,10 +62,7 @@ class RNNBase(Module):
         for layer in range(num_layers):
             width = input_size if layer == 0 else hidden_size * directions
             for direction in range(directions):
-                shapes: dict[str, tuple[int, ...]] = {
-                    "weight_ih": (rows, width),
-                    "weight_hh": (rows, hidden_size),
-                }
+                shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, width), "weight_hh": (rows, hidden_size)}
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
                 names = []
@@ -91,8 +88,7 @@ class RNNBase(Module):
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
-        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
-                    "bidirectional": False}  # fmt: skip
+        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
         for name, default in defaults.items():
             if getattr(self, name) != default:
                 text += f", {name}={getattr(self, name)}"
@@ -109,8 +105,7 @@ class RNNBase(Module):
             input = input.unsqueeze(0 if self.batch_first else 1)
         if input.size(-1) != self.input_size:
             raise RuntimeError(
-                "input.size(-1) must be equal to input_size. Expected "
-                f"{self.input_size}, got {input.size(-1)}"
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
         if self.batch_first:
             input = input.transpose(0, 1)
@@ -183,9 +178,8 @@ class RNN(RNNBase):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         self_mode = f"RNN_{nonlinearity.upper()}"
         super().__init__(
-            self_mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,
-            bidirectional, device, dtype,
-        )  # fmt: skip
+            self_mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
+        )
         self.nonlinearity = nonlinearity
 
 

@@ -26,9 +26,11 @@ class RNNCellBase(Module):
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = recurrent.GATES[self.mode] * hidden_size
         shapes: dict[str, tuple[int, ...]] = {
-            "weight_ih": (rows, input_size), "weight_hh": (rows, hidden_size),
-            "bias_ih": (rows,), "bias_hh": (rows,),
-        }  # fmt: skip
+            "weight_ih": (rows, input_size),
+            "weight_hh": (rows, hidden_size),
+            "bias_ih": (rows,),
+            "bias_hh": (rows,),
+        }
         for name, shape in shapes.items():
             wanted = bias or name.startswith("weight")
             empty = creation.empty(shape, device=device, dtype=dtype) if wanted else None

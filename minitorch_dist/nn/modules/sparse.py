@@ -92,9 +92,8 @@ class EmbeddingBag(Embedding):
         dtype: Any = None,
     ) -> None:
         super().__init__(
-            num_embeddings, embedding_dim, padding_idx, sparse=sparse, _weight=_weight,
-            device=device, dtype=dtype,
-        )  # fmt: skip
+            num_embeddings, embedding_dim, padding_idx, sparse=sparse, _weight=_weight, device=device, dtype=dtype
+        )
         if padding_idx is not None:
             raise NotImplementedError("EmbeddingBag(padding_idx=) is not offered; PyTorch has it")
         self.mode = mode

@@ -33,9 +33,7 @@ class _IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return (
-            f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
-        )
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
 
 class StateDictModule(ModuleTree):
@@ -50,9 +48,7 @@ class StateDictModule(ModuleTree):
 
     # ---------------------------------------------------------------------------------- taking out
 
-    def state_dict(
-        self, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> dict[str, Any]:
+    def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Parameters and persistent buffers by name: detached, sharing memory with the module.
 
         With `keep_vars` they are the very objects.
@@ -119,9 +115,7 @@ class StateDictModule(ModuleTree):
         if strict and missing:
             errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
         if errors:
-            raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
-            )
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
         return _IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(
@@ -159,9 +153,7 @@ class StateDictModule(ModuleTree):
                 if key.startswith(prefix) and not is_known:
                     unexpected_keys.append(key)
 
-    def _load_tensor(
-        self, name: str, key: str, mine: Any, value: Any, assign: bool, errors: list[str]
-    ) -> None:
+    def _load_tensor(self, name: str, key: str, mine: Any, value: Any, assign: bool, errors: list[str]) -> None:
         if not isinstance(value, Tensor):
             errors.append(f'expected a tensor for the parameter named "{key}", but received {type(value)}')
             return

@@ -109,9 +109,11 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         options = {
-            "attn_mask": src_mask, "key_padding_mask": src_key_padding_mask,
-            "need_weights": False, "is_causal": is_causal,
-        }  # fmt: skip
+            "attn_mask": src_mask,
+            "key_padding_mask": src_key_padding_mask,
+            "need_weights": False,
+            "is_causal": is_causal,
+        }
         x = self._sublayer(1, src, lambda x: self.self_attn(x, x, x, **options)[0])
         return self._sublayer(2, x, self._feed_forward)  # type: ignore[no-any-return]
 
@@ -133,13 +135,17 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         itself = {
-            "attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask,
-            "need_weights": False, "is_causal": tgt_is_causal,
-        }  # fmt: skip
+            "attn_mask": tgt_mask,
+            "key_padding_mask": tgt_key_padding_mask,
+            "need_weights": False,
+            "is_causal": tgt_is_causal,
+        }
         other = {
-            "attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask,
-            "need_weights": False, "is_causal": memory_is_causal,
-        }  # fmt: skip
+            "attn_mask": memory_mask,
+            "key_padding_mask": memory_key_padding_mask,
+            "need_weights": False,
+            "is_causal": memory_is_causal,
+        }
         x = self._sublayer(1, tgt, lambda x: self.self_attn(x, x, x, **itself)[0])
         x = self._sublayer(2, x, lambda x: self.multihead_attn(x, memory, memory, **other)[0])
         return self._sublayer(3, x, self._feed_forward)  # type: ignore[no-any-return]
@@ -199,11 +205,15 @@ class TransformerDecoder(Module):
         causal = _is_causal(tgt_mask, tgt_is_causal, length)
         for layer in self.layers:
             output = layer(
-                output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                output,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
                 tgt_key_padding_mask=tgt_key_padding_mask,
                 memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=causal, memory_is_causal=memory_is_causal,
-            )  # fmt: skip
+                tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )
         return output if self.norm is None else self.norm(output)  # type: ignore[no-any-return]
 
 
@@ -234,14 +244,20 @@ class Transformer(Module):
             norm_first, bias, device, dtype,
         )  # fmt: skip
         where: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
-            TransformerEncoderLayer(*shared), num_encoder_layers,
-            LayerNorm(d_model, eps=layer_norm_eps, **where),
-        )  # fmt: skip
-        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
-            TransformerDecoderLayer(*shared), num_decoder_layers,
-            LayerNorm(d_model, eps=layer_norm_eps, **where),
-        )  # fmt: skip
+        self.encoder = (
+            custom_encoder
+            if custom_encoder is not None
+            else TransformerEncoder(
+                TransformerEncoderLayer(*shared), num_encoder_layers, LayerNorm(d_model, eps=layer_norm_eps, **where)
+            )
+        )
+        self.decoder = (
+            custom_decoder
+            if custom_decoder is not None
+            else TransformerDecoder(
+                TransformerDecoderLayer(*shared), num_decoder_layers, LayerNorm(d_model, eps=layer_norm_eps, **where)
+            )
+        )
         for weight in self.parameters():
             if weight.dim() > 1:
                 init.xavier_uniform_(weight)
@@ -266,15 +282,17 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
-            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
             tgt_key_padding_mask=tgt_key_padding_mask,
             memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=tgt_is_causal, memory_is_causal=memory_is_causal,
-        )  # fmt: skip
+            tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:

@@ -82,9 +82,7 @@ def gather(outputs: Sequence[Any], target: Device, dim: int) -> Any:
     first = outputs[0]
     if isinstance(first, TensorBase):
         if not first.array.ndim:
-            warnings.warn(
-                "DataParallel gathers scalars as a vector: one element of each device.", stacklevel=4
-            )
+            warnings.warn("DataParallel gathers scalars as a vector: one element of each device.", stacklevel=4)
             outputs = [tensor.reshape(1) for tensor in outputs]
         return joining.cat([tensor.to(device=devices.resolve(target)) for tensor in outputs], dim)
     if isinstance(first, dict):
@@ -114,7 +112,6 @@ def replica(module: Module, place: Device, made: dict[Module, Module]) -> Module
             name: None if b is None else b.detach().to(device=device) for name, b in module._buffers.items()
         }
         twin._modules = {
-            name: None if child is None else replica(child, place, made)
-            for name, child in module._modules.items()
+            name: None if child is None else replica(child, place, made) for name, child in module._modules.items()
         }
     return made[module]

@@ -18,10 +18,7 @@ from minitorch_dist.tensors.tensor import Tensor
 
 
 def pad_sequence(
-    sequences: Iterable[Tensor],
-    batch_first: bool = False,
-    padding_value: float = 0.0,
-    padding_side: str = "right",
+    sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
     """Tensors (length, *) of different lengths as one (longest, batch, *), or (batch, longest, *)."""
     found = tuple(sequences)

@@ -16,9 +16,6 @@ from minitorch_dist.optim.lr_scheduler.factors import (
     StepLR as StepLR,
 )
 from minitorch_dist.optim.lr_scheduler.plateau import ReduceLROnPlateau as ReduceLROnPlateau
-from minitorch_dist.optim.lr_scheduler.schedule import (
-    LRScheduler as LRScheduler,
-    _LRScheduler as _LRScheduler,
-)
+from minitorch_dist.optim.lr_scheduler.schedule import LRScheduler as LRScheduler, _LRScheduler as _LRScheduler
 
 not_offered.guard(globals())

@@ -29,7 +29,6 @@ class CosineAnnealingLR(LRScheduler):
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # leaving the minimum
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [
-                rate + (base - self.eta_min) * rise
-                for rate, base in zip(self.current(), self.base_lrs, strict=True)
+                rate + (base - self.eta_min) * rise for rate, base in zip(self.current(), self.base_lrs, strict=True)
             ]
         return [now / before * (rate - self.eta_min) + self.eta_min for rate in self.current()]

@@ -17,9 +17,7 @@ Factor: TypeAlias = Callable[[int], float]
 class StepLR(ChainableLR):
     """Times gamma, every `step_size` epochs."""
 
-    def __init__(
-        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
-    ) -> None:
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -59,9 +57,7 @@ class LinearLR(ChainableLR):
         last_epoch: int = -1,
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
-            )
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor = start_factor, end_factor
@@ -128,8 +124,7 @@ class LambdaLR(LRScheduler):
         """Functions are not saved; callable objects are, by what they hold."""
         saved = super().state_dict()
         saved["lr_lambdas"] = [
-            None if isinstance(f, (FunctionType, BuiltinFunctionType)) else f.__dict__.copy()
-            for f in self.lr_lambdas
+            None if isinstance(f, (FunctionType, BuiltinFunctionType)) else f.__dict__.copy() for f in self.lr_lambdas
         ]
         return saved
 

@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.reductions import CombineFunction
 
 Array = NDArray[Any]
-PIECE = (
-    1 << 14
-)  # bytes of each rank that are added up at once, so that the pieces of all ranks stay in the cache
+PIECE = 1 << 14  # bytes of each rank that are added up at once, so that the pieces of all ranks stay in the cache
 
 
 class PairNumbers:
@@ -60,9 +58,7 @@ class AdditionOrder:
         """Whether all ranks add up both in the same order."""
         return all(row[chunk] == row[other] for row in self.sums)
 
-    def add(
-        self, wanted: frozenset[int], values: Sequence[Array], combine: CombineFunction
-    ) -> dict[int, Array]:
+    def add(self, wanted: frozenset[int], values: Sequence[Array], combine: CombineFunction) -> dict[int, Array]:
         """These sums of the ranks' values, in arrays of their own."""
         size, program = self.size, self._program(wanted)
         uses = Counter(each for number in program for each in self.pairs[number - size])

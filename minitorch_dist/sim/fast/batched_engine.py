@@ -97,9 +97,8 @@ class BatchedEngine(MessageEngine):
         return found
 
     def carry_out(
-        self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation,
-        arrays: Mapping[Any, Array],
-    ) -> None:  # fmt: skip
+        self, call: PreparedCall, vector: MakeVector, operation: CollectiveOperation, arrays: Mapping[Any, Array]
+    ) -> None:
         if self.may_meet(call):
             self.meet(call, operation, arrays)
             return
@@ -224,9 +223,8 @@ class BatchedEngine(MessageEngine):
         return self._nodes[number]
 
     def _moved_together(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers,
-        meters: lockstep.Meters,
-    ) -> lockstep.Moved | None:  # fmt: skip
+        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers, meters: lockstep.Meters
+    ) -> lockstep.Moved | None:
         """None where messages that come afterwards could meet these, and these are few enough to be
         sent one by one."""
         ranks, links = group.channel.ranks, self._wires_of(group)
@@ -255,11 +253,17 @@ class BatchedEngine(MessageEngine):
             for rank, end in zip(ranks, done.tolist(), strict=True):
                 self.medium.carried(rank, last, end)
         self.medium.passed(
-            ranks, moved.tx.tolist(), moved.rx.tolist(), meters.messages.tolist(),
-            meters.nbytes.tolist(), meters.messages_in.tolist(), meters.nbytes_in.tolist(),
-            done.tobytes(), int(moved.last.max()) + 1,
+            ranks,
+            moved.tx.tolist(),
+            moved.rx.tolist(),
+            meters.messages.tolist(),
+            meters.nbytes.tolist(),
+            meters.messages_in.tolist(),
+            meters.nbytes_in.tolist(),
+            done.tobytes(),
+            int(moved.last.max()) + 1,
             None if meters.between_nodes is None else meters.between_nodes.tolist(),
-        )  # fmt: skip
+        )
         for instant in np.unique(done).tolist():
             if instant > self.clock.now():
                 those = np.flatnonzero(done == instant).tolist()
@@ -269,9 +273,7 @@ class BatchedEngine(MessageEngine):
 
     # ------------------------------------------------------------------- together, but one by one
 
-    def _begin_at_once(
-        self, call: PreparedCall, pending: PendingCollective, arrays: Mapping[Any, Array]
-    ) -> None:
+    def _begin_at_once(self, call: PreparedCall, pending: PendingCollective, arrays: Mapping[Any, Array]) -> None:
         """Messages are under way, which those of the first to come may meet."""
         size = pending.size
         try:

@@ -26,7 +26,7 @@ Integers = NDArray[np.int64]
 
 def compute(
     schedule: Schedule, sizes: Integers, arrays: list[Mapping[Any, Array]], combine: CombineFunction | None
-) -> None:  # fmt: skip
+) -> None:
     """Put into all ranks' arrays what the collective promises."""
     size, collective = len(arrays), schedule.collective
     if not has_numbers(next(iter(arrays[0].values()), None)):
@@ -44,9 +44,7 @@ def compute(
         vectorised_values.reduce_scatter(schedule, inputs, results, sizes, combine)
     elif collective == "all_gather" and "work" in arrays[0]:
         ends = np.cumsum(sizes).tolist()
-        whole = np.concatenate(
-            [own["work"][end - n : end] for own, end, n in zip(arrays, ends, sizes, strict=True)]
-        )
+        whole = np.concatenate([own["work"][end - n : end] for own, end, n in zip(arrays, ends, sizes, strict=True)])
         for own in arrays:
             own["work"][:] = whole
     elif collective == "all_gather":

@@ -43,9 +43,7 @@ class Moved:
         return int(self.clock.min()) > int(self.last.max())
 
     def later(self, span: int) -> Moved:
-        return Moved(
-            self.clock + span, self.tx + span, self.rx + span, self.first + span, self.last + span, self.how
-        )  # fmt: skip
+        return Moved(self.clock + span, self.tx + span, self.rx + span, self.first + span, self.last + span, self.how)
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,7 @@ KEPT = 64  # answers of one simulation
 class CountingPorts(Ports):
     """Counts what each rank sends and receives. `nodes`: on which node each rank is, where they differ."""
 
-    def __init__(
-        self, schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None
-    ) -> None:
+    def __init__(self, schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None) -> None:
         super().__init__(schedule, size, 0, 1, Links(), 0)
         self.cut(sizes)
         self.nodes, self.between_nodes = nodes, np.zeros(size, np.int64)
@@ -81,9 +77,7 @@ class CountingPorts(Ports):
     def _send(self, who: Integers, to: Any, chunks: Any, step: Any) -> None:
         super()._send(who, to, chunks, step)
         batch = self.under_way[-1]
-        self.sends, self.receives, self.received = (
-            self.spread(n) for n in (self.sends, self.receives, self.received)
-        )
+        self.sends, self.receives, self.received = (self.spread(n) for n in (self.sends, self.receives, self.received))
         self.sends[who] += 1
         self.receives += np.bincount(batch.to, minlength=self.size)
         np.add.at(self.received, batch.to, batch.nbytes)
@@ -170,9 +164,16 @@ def move(
 
 
 def _moved(
-    schedule: Schedule, sizes: NDArray[np.int64], size: int, links: Links,
-    entry: Numbers, tx: Numbers, rx: Numbers, how: str, plays: bool = True,
-) -> Moved:  # fmt: skip
+    schedule: Schedule,
+    sizes: NDArray[np.int64],
+    size: int,
+    links: Links,
+    entry: Numbers,
+    tx: Numbers,
+    rx: Numbers,
+    how: str,
+    plays: bool = True,
+) -> Moved:
     try:
         ports = Arrivals(schedule, size, 0, links, entry, tx, rx)
         ports.cut(sizes)

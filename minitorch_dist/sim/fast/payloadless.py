@@ -40,9 +40,7 @@ class Rows(NamedTuple):
 
 
 def rows(script: Script) -> Rows:
-    columns = (
-        script.begin, script.kind, script.what, script.source, script.to, script.nbytes,
-    )  # fmt: skip
+    columns = (script.begin, script.kind, script.what, script.source, script.to, script.nbytes)
     return Rows(*(column.tolist() for column in columns))
 
 
@@ -69,9 +67,7 @@ class Light(SimMessage):
 
     __slots__ = ("number",)
 
-    def __init__(
-        self, medium: Medium, src: CollectiveRank, dst: CollectiveRank, number: int, nbytes: int
-    ) -> None:
+    def __init__(self, medium: Medium, src: CollectiveRank, dst: CollectiveRank, number: int, nbytes: int) -> None:
         self.medium, self.src, self.dst = medium, src, dst  # it has no header and no payload
         self.number, self.nbytes = number, nbytes
 
@@ -82,9 +78,7 @@ class Traffic:
     def __init__(self, medium: Medium, of: Rows, ranks: Sequence[int], over: Callable[[int], None]) -> None:
         self.medium, self.rows, self.over = medium, of, over
         self.has_landed = bytearray(len(of.source))
-        self.seats = [
-            CollectiveRank(self, number, rank, of.begin[number]) for number, rank in enumerate(ranks)
-        ]
+        self.seats = [CollectiveRank(self, number, rank, of.begin[number]) for number, rank in enumerate(ranks)]
         self.receivers: list[Any] = [self.seats[to] for to in of.to]  # of each message
         self.left = len(ranks)  # ranks that are not done
         self.is_stopped = False
@@ -113,9 +107,7 @@ class Traffic:
 
     def __repr__(self) -> str:
         landed = sum(self.has_landed)
-        return (
-            f"<Traffic, {landed} of {len(self.has_landed)} messages have landed, {self.left} seats not done>"
-        )
+        return f"<Traffic, {landed} of {len(self.has_landed)} messages have landed, {self.left} seats not done>"
 
 
 class Past:

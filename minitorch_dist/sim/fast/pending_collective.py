@@ -44,9 +44,12 @@ class PendingCollective:
         return [rank for rank in range(self.size) if rank not in self.came]
 
     def begin(
-        self, medium: Medium, rows: payloadless.Rows, ranks: Sequence[int],
+        self,
+        medium: Medium,
+        rows: payloadless.Rows,
+        ranks: Sequence[int],
         kind: Callable[..., payloadless.Traffic] = payloadless.Traffic,
-    ) -> payloadless.Traffic:  # fmt: skip
+    ) -> payloadless.Traffic:
         """From now on its messages go one by one, and each rank is done when its row of acts is over."""
 
         def over(rank: int) -> None:
@@ -69,9 +72,8 @@ class PendingCollective:
         """A rank comes with this operation. If it is not the same as the first one's, all learn of it."""
         if self.first.expects != operation.expects:
             error = operation.channel.mailbox.difference(
-                f"is in {operation.describe()}", self.first.channel.mailbox.rank,
-                self.first.header(), operation.expects,
-            )  # fmt: skip
+                f"is in {operation.describe()}", self.first.channel.mailbox.rank, self.first.header(), operation.expects
+            )
             operation.fail(error)
             self.fail(error)
 
@@ -186,9 +188,12 @@ class LightCollectives:
         self.carry_out(call, operation, self.rows(call, vector))
 
     def carry_out(
-        self, call: PreparedCall, operation: CollectiveOperation, rows: payloadless.Rows,
+        self,
+        call: PreparedCall,
+        operation: CollectiveOperation,
+        rows: payloadless.Rows,
         kind: Callable[..., payloadless.Traffic] = payloadless.Traffic,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The same with given rows of acts."""
         pending, rank = self._met(operation, rows, kind), call.rank
         assert pending.traffic is not None
@@ -200,7 +205,7 @@ class LightCollectives:
 
     def _met(
         self, operation: CollectiveOperation, rows: payloadless.Rows, kind: Callable[..., payloadless.Traffic]
-    ) -> PendingCollective:  # fmt: skip
+    ) -> PendingCollective:
         """The operation of this group and number; the first to come makes it."""
         channel = operation.channel
         key = channel.number, operation.sequence

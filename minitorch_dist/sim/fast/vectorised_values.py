@@ -41,9 +41,7 @@ class _FoldedMessages(NamedTuple):
     values: Array
 
 
-def all_reduce(
-    schedule: Schedule, vectors: Sequence[Array], sizes: Integers, combine: CombineFunction
-) -> None:
+def all_reduce(schedule: Schedule, vectors: Sequence[Array], sizes: Integers, combine: CombineFunction) -> None:
     """Each rank's vector becomes the sum of all (the same one, where the schedule lets all have the same bits).
     `sizes`: elements of each chunk."""
     way = _in_order if sizes.mean() >= LONG else _in_pieces
@@ -51,18 +49,21 @@ def all_reduce(
 
 
 def reduce_scatter(
-    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers,
-    combine: CombineFunction,
-) -> None:  # fmt: skip
+    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers, combine: CombineFunction
+) -> None:
     """Each rank's result becomes its chunk of the sum."""
     way = _in_order if sizes.mean() >= LONG else _in_pieces
     way(schedule, vectors, results, sizes, combine, whole=False)
 
 
 def _in_order(
-    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers,
-    combine: CombineFunction, whole: bool,
-) -> None:  # fmt: skip
+    schedule: Schedule,
+    vectors: Sequence[Array],
+    results: Sequence[Array],
+    sizes: Integers,
+    combine: CombineFunction,
+    whole: bool,
+) -> None:
     """The same with long chunks: as many together as are added up in one order, and of these a piece at a time."""
     size, width = len(vectors), max(1, PIECE // vectors[0].dtype.itemsize)
     order = _order(schedule, size, len(sizes), whole)
@@ -91,9 +92,13 @@ def _order(schedule: Schedule, size: int, chunks: int, whole: bool) -> AdditionO
 
 
 def _in_pieces(
-    schedule: Schedule, vectors: Sequence[Array], results: Sequence[Array], sizes: Integers,
-    combine: CombineFunction, whole: bool,
-) -> None:  # fmt: skip
+    schedule: Schedule,
+    vectors: Sequence[Array],
+    results: Sequence[Array],
+    sizes: Integers,
+    combine: CombineFunction,
+    whole: bool,
+) -> None:
     """A piece of each chunk at a time, as many elements as there is room for. The result of a piece is written
     before the next one is read, so it may lie in the vectors."""
     size, dtype = len(vectors), vectors[0].dtype

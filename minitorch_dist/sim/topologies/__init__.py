@@ -33,6 +33,4 @@ def check(topology: Topology, size: int) -> None:
             "multiply to the size of the world. For a part of a torus take sim.mesh(…, wraps=True)"
         )
     if size > places:
-        raise ValueError(
-            f"rank {places} has no place: {topology} holds {places} ranks, and the world has {size}"
-        )
+        raise ValueError(f"rank {places} has no place: {topology} holds {places} ranks, and the world has {size}")

@@ -86,9 +86,14 @@ class Dragonfly:
 
 
 def dragonfly(
-    groups: int, routers: int, ranks: int, far_links: int, link: Link, local: Link | None = None,
+    groups: int,
+    routers: int,
+    ranks: int,
+    far_links: int,
+    link: Link,
+    local: Link | None = None,
     far: Link | None = None,
-) -> Dragonfly:  # fmt: skip
+) -> Dragonfly:
     """Groups of routers, any two of which are joined; messages take minimal ways.
 
     Args:

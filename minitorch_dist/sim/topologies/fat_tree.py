@@ -35,8 +35,7 @@ class FatTree:
     def __post_init__(self) -> None:
         if min(self.leaves, self.ranks, self.spines) < 1:
             raise ValueError(
-                f"a fat tree has at least one leaf, rank and spine, not {self.leaves}, {self.ranks}, "
-                f"{self.spines}"
+                f"a fat tree has at least one leaf, rank and spine, not {self.leaves}, {self.ranks}, {self.spines}"
             )
 
     @property
@@ -51,10 +50,7 @@ class FatTree:
         if here == there:
             return Route(self.link, src, dst)
         spine, step = dst % self.spines, self.up.latency + self.up.wire
-        stations = (
-            Station(("up", here, spine), self.up, step),
-            Station(("down", spine, there), self.up, step),
-        )
+        stations = (Station(("up", here, spine), self.up, step), Station(("down", spine, there), self.up, step))
         return Route(self.link, src, dst, stations)
 
     def leaf(self, rank: int) -> int:

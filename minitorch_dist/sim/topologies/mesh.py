@@ -52,9 +52,7 @@ class MeshNetwork:
     def route(self, src: int, dst: int) -> Route:
         step = self.link.latency + self.link.wire
         nodes = self.way(src, dst)
-        stations = tuple(
-            Station(pair, self.link, step if number else 0) for number, pair in enumerate(pairwise(nodes))
-        )
+        stations = tuple(Station(pair, self.link, step if number else 0) for number, pair in enumerate(pairwise(nodes)))
         return Route(self.link, src, dst, stations)
 
     def way(self, src: int, dst: int) -> list[int]:

@@ -88,9 +88,7 @@ def wants(*inputs: TensorBase | None) -> list[bool]:
     return [t is not None and wants_any((t,)) for t in inputs]
 
 
-def views_of(
-    self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]
-) -> tuple[T, ...]:
+def views_of(self: T, arrays: Sequence[Array], name: str, backward: Callable[..., Sequence[Array]]) -> tuple[T, ...]:
     """Several windows on `self` from one operation, with one `backward` for all their gradients."""
     mode = grad_mode.current_mode()
     node = node_for(name, (self,))

@@ -64,9 +64,7 @@ def attend(
 rare_cases.attend = attend
 
 
-def run_towards(
-    node: Node, is_wanted: Callable[[Node], bool], grads: Sequence[Gradient]
-) -> Sequence[Gradient]:
+def run_towards(node: Node, is_wanted: Callable[[Node], bool], grads: Sequence[Gradient]) -> Sequence[Gradient]:
     """As `node.run`; a gradient that leads to no wanted node is not computed."""
     vjps, grad = node.vjps, grads[0]
     if vjps is None or grad is None or grad.dtype.kind == "c":
@@ -122,10 +120,7 @@ def collect(node: AccumulateGrad, grads: list[Gradient], owned: list[bool]) -> N
 
 
 def run(
-    roots: Sequence[tuple[Edge, Array]],
-    retain_graph: bool,
-    inputs: Sequence[TensorBase],
-    accumulate: bool = True,
+    roots: Sequence[tuple[Edge, Array]], retain_graph: bool, inputs: Sequence[TensorBase], accumulate: bool = True
 ) -> list[Gradient]:
     """Send the gradients of `roots` back to `inputs`, and nowhere else. Returns those that arrive.
 

@@ -98,9 +98,7 @@ class TensorBase:
         if value and self.array.dtype.kind in "iub":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if value and self._inference and current_mode() != INFERENCE:
-            raise RuntimeError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
-            )
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         self._requires_grad = bool(value)
 
     @property
@@ -121,9 +119,7 @@ class TensorBase:
     def grad(self: T, value: T | None) -> None:
         if value is not None:
             if not isinstance(value, TensorBase):
-                raise TypeError(
-                    f"assigned grad expected to be a Tensor or None but got {type(value).__name__}"
-                )
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value).__name__}")
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             mine, theirs = self.array, value.array

@@ -162,9 +162,7 @@ class Targets(Protocol):
     def reaches(self, node: Node) -> bool: ...
 
 
-def run(
-    roots: Sequence[tuple[Edge, Array]], retain_graph: bool = False, wanted: Targets | None = None
-) -> None:
+def run(roots: Sequence[tuple[Edge, Array]], retain_graph: bool = False, wanted: Targets | None = None) -> None:
     """Send the gradients of `roots` back. Every leaf collects its gradient in `.grad`, unless it is not `wanted`."""
     tasks = count_edges([edge for edge, _ in roots])
     this = BackwardPass(tasks, wanted, current.get(), retain_graph)

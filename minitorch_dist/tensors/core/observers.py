@@ -70,9 +70,7 @@ def _with(present: tuple[Any, ...], one: Any, wanted: bool) -> tuple[Any, ...]:
     return (*others, one) if wanted else others
 
 
-def watch(
-    event: Literal["around", "operations", "passes"], listener: Callable[..., Any], wanted: bool
-) -> None:
+def watch(event: Literal["around", "operations", "passes"], listener: Callable[..., Any], wanted: bool) -> None:
     """Call `listener` with every event of the process that is "around", "operations" or "passes", or no longer."""
     with _changing:
         globals()[event] = _with(globals()[event], listener, wanted)

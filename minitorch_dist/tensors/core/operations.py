@@ -91,10 +91,7 @@ def add(input: T, other: T | Number, *, alpha: Number = 1) -> T:
     x, y = input.array, other.array
     a, b = x.shape, y.shape
     return record(
-        compute(np.add, x, y),
-        "AddBackward0",
-        (input, lambda g: sum_to(g, a)),
-        (other, lambda g: sum_to(g, b)),
+        compute(np.add, x, y), "AddBackward0", (input, lambda g: sum_to(g, a)), (other, lambda g: sum_to(g, b))
     )
 
 
@@ -206,9 +203,7 @@ def axis(dim: int, ndim: int) -> int:
     """One axis as a non-negative number."""
     limit = max(ndim, 1)
     if not -limit <= dim < limit:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim % limit
 
 

@@ -89,9 +89,7 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
     """
     if not self.array.flags.writeable:
         if 0 not in self.array.strides:
-            raise RuntimeError(
-                "this tensor shares memory with a read-only numpy array: clone() it before writing"
-            )
+            raise RuntimeError("this tensor shares memory with a read-only numpy array: clone() it before writing")
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
             "single memory location. Please clone() the tensor before performing the operation."
@@ -109,9 +107,7 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
         if self._view_note:
             raise graph.refusal(self)
         if base._requires_grad and base._grad_fn is None:
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation."
-            )
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if self._requires_grad and self._grad_fn is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
@@ -120,8 +116,7 @@ def write(self: T, out: TensorBase) -> T:
     """Store the result `out` in `self`, and its history with it."""
     if out.array.shape != self.array.shape:
         raise RuntimeError(
-            f"output with shape {list(self.array.shape)} doesn't match the broadcast shape "
-            f"{list(out.array.shape)}"
+            f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(out.array.shape)}"
         )
     if _category(out.array) > _category(self.array):
         raise RuntimeError(
@@ -137,8 +132,7 @@ def write(self: T, out: TensorBase) -> T:
     if node is not None:
         if node.reads:  # a gradient that reads the result is to notice later writes to it
             node.reads = [
-                (storage, storage.version, self.array) if read[0] is out.storage else read
-                for read in node.reads
+                (storage, storage.version, self.array) if read[0] is out.storage else read for read in node.reads
             ]
         rebase(self, (node, out._output_nr))
     return self

@@ -48,9 +48,7 @@ def polar(abs: T, angle: T) -> T:
     """abs · (cos angle + i sin angle)"""
     r, phi = abs.array, angle.array
     if r.dtype not in COMPLEX_OF or r.dtype != phi.dtype:
-        raise RuntimeError(
-            f"polar takes two tensors of float32 or of float64, but got {abs.dtype} and {angle.dtype}"
-        )
+        raise RuntimeError(f"polar takes two tensors of float32 or of float64, but got {abs.dtype} and {angle.dtype}")
 
     def turned(r: Array, phi: Array) -> Array:
         out: Array = np.empty(np.broadcast_shapes(r.shape, phi.shape), COMPLEX_OF[r.dtype], like=r)

@@ -177,9 +177,7 @@ def _roots(
     """Where the gradients start, and with which."""
     weights = (None,) * len(tensors) if grads is None else as_tuple(grads)
     if len(weights) != len(tensors):
-        raise RuntimeError(
-            f"got {len(tensors)} tensors and {len(weights)} gradients; there must be one (or None) each"
-        )
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(weights)} gradients; there must be one (or None) each")
     return [
         _root(tensor, index) if weight is None else _weighted_root(tensor, weight, index)
         for index, (tensor, weight) in enumerate(zip(tensors, weights, strict=True))

@@ -154,9 +154,7 @@ def _made(form: Form | Number) -> ShapeArray:
 def of_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """The answer of `np.add` and its kin, and of their reductions."""
     if method not in ("__call__", "reduce", "accumulate", "at"):
-        raise NotImplementedError(
-            f"there is no rule for np.{ufunc.__name__}.{method} of arrays without numbers"
-        )
+        raise NotImplementedError(f"there is no rule for np.{ufunc.__name__}.{method} of arrays without numbers")
     if method == "at":
         return _add_at(ufunc, *inputs)
     found = ask(ufunc if method == "__call__" else getattr(ufunc, method), *inputs, **options)

@@ -26,9 +26,7 @@ AS_THEY_ARE: set[Any] = {
     np.isneginf, np.max, np.mean, np.min, np.moveaxis, np.ndim, np.prod, np.put_along_axis, np.reshape, np.roll, np.shape,
     np.size, np.squeeze, np.stack, np.sum, np.swapaxes, np.take_along_axis, np.transpose,
 }  # fmt: skip
-ASKED: set[Any] = {
-    np.argmax, np.argmin, np.argsort, np.count_nonzero, np.cumsum, np.dot, np.isclose, np.linalg.norm,
-}  # fmt: skip
+ASKED: set[Any] = {np.argmax, np.argmin, np.argsort, np.count_nonzero, np.cumsum, np.dot, np.isclose, np.linalg.norm}
 NEED_NUMBERS: set[Any] = {np.nonzero, np.flatnonzero, np.unique, np.array_equal}
 RULES: dict[Any, F] = {}
 
@@ -70,7 +68,9 @@ for _name in ("argmax", "argmin", "argsort", "cumsum", "dot"):
 
 
 @rule(np.empty_like, np.zeros_like, np.ones_like)
-def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any) -> Array:  # fmt: skip
+def empty_like(
+    prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **_: Any
+) -> Array:
     made = like(prototype, dtype, order)
     if shape is None:
         return made
@@ -125,7 +125,9 @@ def copy(a: Any, order: str = "C", **_: Any) -> Array:
 
 @rule(np.astype)
 @method
-def astype(x: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True, **_: Any) -> Array:  # fmt: skip
+def astype(
+    x: Any, dtype: Any, order: str = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True, **_: Any
+) -> Array:
     kind = np.dtype(dtype)
     if not copy and kind == x.dtype and (order in "KA" or x.flags.c_contiguous):
         return x  # type: ignore[no-any-return]
@@ -171,7 +173,7 @@ def broadcast_to(array: Any, shape: Any, subok: bool = False) -> Array:
 
 
 @rule(np.concatenate)
-def concatenate(arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Any = None) -> Any:  # fmt: skip
+def concatenate(arrays: Any, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: Any = None) -> Any:
     given = [a if isinstance(a, np.ndarray) else np.asarray(a) for a in arrays]
     if axis is None:
         given, axis = [a.reshape(-1) for a in given], 0

@@ -45,9 +45,7 @@ def _spelled(x: ShapeArray, items: tuple[Any, ...]) -> list[Any]:
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
     taken = sum(item is not None and item is not Ellipsis for item in out)
     if taken > x.ndim:
-        raise IndexError(
-            f"too many indices for array: array is {x.ndim}-dimensional, but {taken} were indexed"
-        )
+        raise IndexError(f"too many indices for array: array is {x.ndim}-dimensional, but {taken} were indexed")
     if not any(item is Ellipsis for item in out):
         out.append(Ellipsis)
     place = next(number for number, item in enumerate(out) if item is Ellipsis)

@@ -7,10 +7,7 @@ pool  worker                      processes that load: the parent's view, and th
 """
 
 from minitorch_dist import not_offered
-from minitorch_dist.utils.data.collate import (
-    default_collate as default_collate,
-    default_convert as default_convert,
-)
+from minitorch_dist.utils.data.collate import default_collate as default_collate, default_convert as default_convert
 from minitorch_dist.utils.data.dataloader import DataLoader as DataLoader
 from minitorch_dist.utils.data.dataset import (
     ConcatDataset as ConcatDataset,

@@ -15,13 +15,7 @@ from minitorch_dist.utils.data.dataset import Dataset, IterableDataset, size
 from minitorch_dist.utils.data.fetch import FetchSettings
 from minitorch_dist.utils.data.iteration import LoaderIterator, ParallelPass, SerialPass
 from minitorch_dist.utils.data.pool import LoaderWorkers
-from minitorch_dist.utils.data.sampler import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    draw_seed,
-)
+from minitorch_dist.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
 T_co = TypeVar("T_co", covariant=True)
 One = TypeVar("One", bound="Tensor | float")
@@ -91,29 +85,54 @@ class DataLoader(Generic[T_co, Batch]):
 
     @overload
     def __init__(
-        self: DataLoader[One, Tensor], dataset: Dataset[One], batch_size: int | None = 1,
-        shuffle: bool | None = None, *, collate_fn: None = None, **options: Unpack[Others],
-    ) -> None: ...  # fmt: skip
+        self: DataLoader[One, Tensor],
+        dataset: Dataset[One],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Others],
+    ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[Parts, list[Tensor]], dataset: Dataset[Parts], batch_size: int | None = 1,
-        shuffle: bool | None = None, *, collate_fn: None = None, **options: Unpack[Others],
-    ) -> None: ...  # fmt: skip
+        self: DataLoader[Parts, list[Tensor]],
+        dataset: Dataset[Parts],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        *,
+        collate_fn: None = None,
+        **options: Unpack[Others],
+    ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[T_co, Batch], dataset: Dataset[T_co], batch_size: int | None = 1,
-        shuffle: bool | None = None, *, collate_fn: Callable[[list[T_co]], Batch], **options: Unpack[Others],
-    ) -> None: ...  # fmt: skip
+        self: DataLoader[T_co, Batch],
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        *,
+        collate_fn: Callable[[list[T_co]], Batch],
+        **options: Unpack[Others],
+    ) -> None: ...
     @overload
     def __init__(
-        self: DataLoader[T_co, Any], dataset: Dataset[T_co], batch_size: int | None = 1,
-        shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
-        batch_sampler: Iterable[list[Any]] | None = None, num_workers: int = 0,
-        collate_fn: Callable[[list[Any]], Any] | None = None, pin_memory: bool = False,
-        drop_last: bool = False, timeout: float = 0, worker_init_fn: Callable[[int], None] | None = None,
-        multiprocessing_context: str | BaseContext | None = None, generator: Generator | None = None,
-        *, prefetch_factor: int | None = None, persistent_workers: bool = False,
-    ) -> None: ...  # fmt: skip
+        self: DataLoader[T_co, Any],
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[Any] | None = None,
+        batch_sampler: Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: str | BaseContext | None = None,
+        generator: Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+    ) -> None: ...
     def __init__(
         self,
         dataset: Dataset[Any],
@@ -152,14 +171,11 @@ class DataLoader(Generic[T_co, Batch]):
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and drop_last"
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
                 )
             batch_size = None
         elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-            )
+            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
             sampler = self._default_sampler(shuffle, generator)
         if batch_size is not None:
@@ -211,13 +227,9 @@ class DataLoader(Generic[T_co, Batch]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
 
-def _check_workers(
-    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
-) -> None:
+def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
     if num_workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     ahead = prefetch_factor is not None or persistent_workers

@@ -146,8 +146,7 @@ def random_split(
             lengths[i % len(lengths)] += 1
     if sum(lengths) != total:
         raise ValueError(
-            "Sum of input lengths does not equal the length of the input dataset! "
-            f"({sum(lengths)} and {total})"
+            f"Sum of input lengths does not equal the length of the input dataset! ({sum(lengths)} and {total})"
         )
     order = iter(randperm(total, generator=generator).array.tolist())
     return [Subset(dataset, list(itertools.islice(order, int(n)))) for n in lengths]

@@ -42,10 +42,7 @@ class LoaderWorkers:
                 born = sigint.without_sigint(made.get_start_method())
                 with tasks_end, answers_end, born:
                     process = made.Process(
-                        target=run,
-                        args=(job, tasks_end, answers_end),
-                        name=f"DataLoader worker {number}",
-                        daemon=True,
+                        target=run, args=(job, tasks_end, answers_end), name=f"DataLoader worker {number}", daemon=True
                     )
                     process.start()
                 self.processes.append(process)
@@ -92,9 +89,7 @@ class LoaderWorkers:
         )
 
 
-def _end(
-    processes: list[BaseProcess], tasks: list[Connection], answers: list[Connection], owner: int
-) -> None:
+def _end(processes: list[BaseProcess], tasks: list[Connection], answers: list[Connection], owner: int) -> None:
     """Let the workers see that nobody is interested any more; stop those that do not look."""
     if os.getpid() != owner:  # a copy of the pool, in a forked child
         return

@@ -11,15 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 PROGRAM = True  # a user's program, to the library that is timed
-OPERATIONS: Final = (
-    "barrier",
-    "send_recv",
-    "broadcast",
-    "all_reduce",
-    "all_gather",
-    "reduce_scatter",
-    "all_to_all",
-)
+OPERATIONS: Final = ("barrier", "send_recv", "broadcast", "all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 class ReadyRow(NamedTuple):
@@ -43,9 +35,7 @@ def ready(t: Any, dist: Any, operation: str, nbytes: int) -> ReadyRow:
         "broadcast": partial(dist.broadcast, whole, 0),
         "all_reduce": partial(dist.all_reduce, whole),
         "all_gather": partial(_named(dist, "all_gather_single", "all_gather_into_tensor"), whole, part),
-        "reduce_scatter": partial(
-            _named(dist, "reduce_scatter_single", "reduce_scatter_tensor"), part, whole
-        ),
+        "reduce_scatter": partial(_named(dist, "reduce_scatter_single", "reduce_scatter_tensor"), part, whole),
         "all_to_all": partial(dist.all_to_all_single, other, whole),
     }
     return ReadyRow(calls[operation], [given], lambda: [result])
@@ -70,9 +60,14 @@ def of_mpi(mpi: Any, np: Any) -> tuple[Any, Any]:
     """Both namespaces that `ready` takes, by torch's names: arrays of numpy, and mpi4py's calls on them, without pickle."""
     comm = mpi.COMM_WORLD
     return SimpleNamespace(zeros=partial(np.zeros, dtype=np.float32)), SimpleNamespace(
-        get_rank=comm.Get_rank, get_world_size=comm.Get_size, barrier=comm.Barrier, send=comm.Send, recv=comm.Recv,
-        broadcast=comm.Bcast, all_reduce=partial(comm.Allreduce, mpi.IN_PLACE),
+        get_rank=comm.Get_rank,
+        get_world_size=comm.Get_size,
+        barrier=comm.Barrier,
+        send=comm.Send,
+        recv=comm.Recv,
+        broadcast=comm.Bcast,
+        all_reduce=partial(comm.Allreduce, mpi.IN_PLACE),
         all_gather_single=lambda whole, part: comm.Allgather(part, whole),
         reduce_scatter_single=lambda part, whole: comm.Reduce_scatter_block(whole, part),
         all_to_all_single=lambda into, whole: comm.Alltoall(whole, into),
-    )  # fmt: skip
+    )

@@ -76,10 +76,7 @@ def timed(
     """The rows, `all_reduce 64KB` and so on; and for each row and transport the bytes that it held beyond its input."""
     rows: list[TimedRow] = []
     held: dict[tuple[str, str], float] = {}
-    with (
-        keeper.temporary_folder("mtd-") as folder,
-        opened(BenchWorld(name, ranks, folder) for name in names) as worlds,
-    ):
+    with keeper.temporary_folder("mtd-") as folder, opened(BenchWorld(name, ranks, folder) for name in names) as worlds:
         for operation in options.only or OPERATIONS:
             for size in ["8B"] if operation == "barrier" else options.size:
                 name = operation if operation == "barrier" else f"{operation} {size}"
@@ -90,8 +87,13 @@ def timed(
 
 
 def show(
-    title: str, name: str, ranks: int, rows: Sequence[TimedRow], held: dict[tuple[str, str], float], peers: Sequence[str]
-) -> None:  # fmt: skip
+    title: str,
+    name: str,
+    ranks: int,
+    rows: Sequence[TimedRow],
+    held: dict[tuple[str, str], float],
+    peers: Sequence[str],
+) -> None:
     """One transport: time, bandwidths, what it held beyond its tensors, and the ratios."""
     of_peers = [word for peer in peers for word in (peer, f"/{peer}")]
     table = page.table("", "bytes", "time", "GB/s", "bus", "held", *of_peers, title=title, is_tight=True)

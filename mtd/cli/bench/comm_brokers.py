@@ -55,9 +55,7 @@ async def _version(address: Address) -> str:
     who = credentials() if address.username is None else (address.username, address.password or "")
     options: dict[str, Any] = {"tls_context": address.tls_context(), "timeout": PATIENCE}
     try:
-        async with aiomqtt.Client(
-            address.host, address.port, username=who[0], password=who[1], **options
-        ) as client:
+        async with aiomqtt.Client(address.host, address.port, username=who[0], password=who[1], **options) as client:
             await client.subscribe(VERSION)
             async with asyncio.timeout(ANSWER):
                 async for message in client.messages:

@@ -21,10 +21,12 @@ KEEP = "--keep-pins"
 def configure(parser: Parser) -> None:
     parser.takes(f"target {{{','.join(TARGETS)}}}  what to time")
     parser.add_argument(
-        "arguments", nargs=argparse.REMAINDER, metavar="…",
+        "arguments",
+        nargs=argparse.REMAINDER,
+        metavar="…",
         help=f"options of the target (see mtd bench nn --help); {KEEP} keeps OPENBLAS_… variables "
         "that choose numpy's kernels, which by default it chooses itself",
-    )  # fmt: skip
+    )
     parser.set_defaults(run=run, epilog="mtd bench train")
 
 

@@ -40,9 +40,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         sides = [PEER, OURS]
     table = page.table(
-        "training step", "here", "torch", "ratio", "middle half", "reach", left=["training step"],
+        "training step",
+        "here",
+        "torch",
+        "ratio",
+        "middle half",
+        "reach",
+        left=["training step"],
         title=f"milliseconds per step, one thread each, medians of {options.rounds} pairs",
-    )  # fmt: skip
+    )
     table.columns[0].no_wrap = True
     for name in options.only or STEPS:
         rounds = max(3, options.rounds // 2) if name == "resnet50" else options.rounds
@@ -76,8 +82,12 @@ def cells(row: TimedRow) -> list[str]:
         ratios = sorted(a / b for a, b in zip(row.times[OURS], row.times[PEER], strict=True))
         ratio, quarter = statistics.median(ratios), len(ratios) // 4
         sign = "[green]✔[/]" if ratio <= limit else "[red]✘[/]"
-        found += [milliseconds(row.median(PEER)), f"{ratio:.2f}",
-                  f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}", f"{limit} {sign}"]  # fmt: skip
+        found += [
+            milliseconds(row.median(PEER)),
+            f"{ratio:.2f}",
+            f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}",
+            f"{limit} {sign}",
+        ]
     return found
 
 

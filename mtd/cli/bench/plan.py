@@ -91,15 +91,27 @@ def run(options: argparse.Namespace) -> int:
 
 def table(cells: Sequence[Cell]) -> Table:
     found = page.table(
-        "model", "way", "over", "predicted", "measured", "off", "within", left=["model", "way"],
+        "model",
+        "way",
+        "over",
+        "predicted",
+        "measured",
+        "off",
+        "within",
+        left=["model", "way"],
         title="one training step, predicted and then measured",
-    )  # fmt: skip
+    )
     for cell in cells:
         near = next((f"{share} %" for share in (15, 30) if abs(cell.off) <= share / 100), "✗")
         found.add_row(
-            cell.model, cell.way, cell.wire, duration(cell.predicted), duration(cell.measured),
-            f"{100 * cell.off:+.0f} %", near,
-        )  # fmt: skip
+            cell.model,
+            cell.way,
+            cell.wire,
+            duration(cell.predicted),
+            duration(cell.measured),
+            f"{100 * cell.off:+.0f} %",
+            near,
+        )
     return found
 
 
@@ -155,7 +167,6 @@ class PlanMachine:
 def about(wrapper: WrapperCosts) -> str:
     """In words."""
     copying = ", ".join(
-        f"{1e9 * each:.3g} s for a GB in layers of {nbytes / 1e6:.3g} MB"
-        for nbytes, each in wrapper.copying.items()
+        f"{1e9 * each:.3g} s for a GB in layers of {nbytes / 1e6:.3g} MB" for nbytes, each in wrapper.copying.items()
     )
     return f"{duration(wrapper.launch)} an operation with Python around it; copying takes {copying}"

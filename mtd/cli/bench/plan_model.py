@@ -145,9 +145,8 @@ def _seconds(call: Callable[[], object]) -> float:
 
 
 def fit_wrapper(
-    way: str, ranks: int, wire: WireCosts, device: Device, steps: Mapping[str, float],
-    plain: Mapping[str, float],
-) -> WrapperCosts:  # fmt: skip
+    way: str, ranks: int, wire: WireCosts, device: Device, steps: Mapping[str, float], plain: Mapping[str, float]
+) -> WrapperCosts:
     """From seconds of steps with the wrapper and without it (`plain`): of the tiny model and of thin ones."""
     launch = launch_of(way, ranks, wire, device, steps[TINY])
     alone = launch_of("plain", ranks, FREE_WIRE, device, plain[TINY])
@@ -179,9 +178,7 @@ def layer_bytes(model: str) -> list[int]:
 # ------------------------------------------------------------------------------- the prediction
 
 
-def predicted(
-    model: str, way: str, ranks: int, wire: WireCosts, device: Device, wrapper: WrapperCosts
-) -> float:
+def predicted(model: str, way: str, ranks: int, wire: WireCosts, device: Device, wrapper: WrapperCosts) -> float:
     """Seconds of a step."""
     device = replace(device, launch=round(wrapper.launch * PICO))
     copies = wrapper.copies(layer_bytes(model)) if wrapper.copying else 0.0
@@ -196,9 +193,14 @@ def virtual(model: str, way: str, ranks: int, wire: WireCosts, device: Device) -
     """Seconds of the third step in virtual time."""
     per_byte = Fraction(wire.per_byte * PICO).limit_denominator(1000)
     report = sim.run(
-        virtual_steps, ranks, (model, way), net=Network(Uniform(Link(round(wire.latency * PICO), per_byte))),
-        adding=f"{1 / wire.per_added:.0f}B/s" if wire.per_added else None, device=device, shapes=True,
-    )  # fmt: skip
+        virtual_steps,
+        ranks,
+        (model, way),
+        net=Network(Uniform(Link(round(wire.latency * PICO), per_byte))),
+        adding=f"{1 / wire.per_added:.0f}B/s" if wire.per_added else None,
+        device=device,
+        shapes=True,
+    )
     return max(times[-1] for times in report.results)
 
 

@@ -144,11 +144,15 @@ def small_lstm(t: Any) -> Step:
 def espcn(t: Any) -> Step:
     nn = t.nn
     model = nn.Sequential(
-        nn.Conv2d(1, 64, 5, padding=2), nn.ReLU(),
-        nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(),
-        nn.Conv2d(64, 32, 3, padding=1), nn.ReLU(),
-        nn.Conv2d(32, 9, 3, padding=1), nn.PixelShuffle(3),
-    )  # fmt: skip
+        nn.Conv2d(1, 64, 5, padding=2),
+        nn.ReLU(),
+        nn.Conv2d(64, 64, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(64, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(32, 9, 3, padding=1),
+        nn.PixelShuffle(3),
+    )
     optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
     return supervised(model, t.rand(4, 1, 85, 85), t.rand(4, 1, 255, 255), nn.MSELoss(), optimizer)
 
@@ -195,14 +199,22 @@ def dcgan(t: Any) -> Step:
         return [conv, nn.BatchNorm2d(after), nn.LeakyReLU(0.2, inplace=True)]
 
     generator = nn.Sequential(
-        *up(nz, n * 8, 1, 0), *up(n * 8, n * 4), *up(n * 4, n * 2), *up(n * 2, n),
-        nn.ConvTranspose2d(n, 3, 4, 2, 1, bias=False), nn.Tanh(),
-    )  # fmt: skip
+        *up(nz, n * 8, 1, 0),
+        *up(n * 8, n * 4),
+        *up(n * 4, n * 2),
+        *up(n * 2, n),
+        nn.ConvTranspose2d(n, 3, 4, 2, 1, bias=False),
+        nn.Tanh(),
+    )
     discriminator = nn.Sequential(
-        nn.Conv2d(3, n, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True),
-        *down(n, n * 2), *down(n * 2, n * 4), *down(n * 4, n * 8),
-        nn.Conv2d(n * 8, 1, 4, 1, 0, bias=False), nn.Sigmoid(),
-    )  # fmt: skip
+        nn.Conv2d(3, n, 4, 2, 1, bias=False),
+        nn.LeakyReLU(0.2, inplace=True),
+        *down(n, n * 2),
+        *down(n * 2, n * 4),
+        *down(n * 4, n * 8),
+        nn.Conv2d(n * 8, 1, 4, 1, 0, bias=False),
+        nn.Sigmoid(),
+    )
     of_d = t.optim.Adam(discriminator.parameters(), lr=2e-4, betas=(0.5, 0.999))
     of_g = t.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
     real, one, zero = t.rand(rows, 3, 64, 64), t.ones(rows), t.zeros(rows)

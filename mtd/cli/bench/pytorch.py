@@ -24,17 +24,24 @@ from transports import keeper
 SIZES: Final = {"4KB": 1 << 12, "64KB": 1 << 16, "1MB": 1 << 20, "16MB": 1 << 24, "64MB": 1 << 26}
 COLLECTIVES: Final = {  # each row, and its command to a worker
     f"{operation}-{size}": f"{operation} {nbytes}"
-    for operation in ("all_reduce", "all_gather", "reduce_scatter") for size, nbytes in SIZES.items()
-}  # fmt: skip
+    for operation in ("all_reduce", "all_gather", "reduce_scatter")
+    for size, nbytes in SIZES.items()
+}
 TRAINING: Final = {
-    "ddp-mlp": "mlp-1024 ddp", "ddp-convnet": "convnet-32 ddp", "ddp-wide": "wide-16 ddp", "fsdp-mlp": "mlp-1024 rows",
-}  # fmt: skip
+    "ddp-mlp": "mlp-1024 ddp",
+    "ddp-convnet": "convnet-32 ddp",
+    "ddp-wide": "wide-16 ddp",
+    "fsdp-mlp": "mlp-1024 rows",
+}
 RANKS: Final = 2
 TURN: Final = 0.1  # seconds of one measurement
 KINDS: Final = {"collectives": list(COLLECTIVES), "training": list(TRAINING)}
 GOALS: Final = {  # of the geometric means
-    ("collectives", "tcp"): 0.5, ("collectives", "file"): 0.25, ("training", "tcp"): 0.65, ("training", "file"): 0.5,
-}  # fmt: skip
+    ("collectives", "tcp"): 0.5,
+    ("collectives", "file"): 0.25,
+    ("training", "tcp"): 0.65,
+    ("training", "file"): 0.5,
+}
 MOST: Final = 1.0  # of any ratio
 USAGE: Final = f"""
     --net|--transport {{tcp,file}}...          over this wire only (repeatable)
@@ -81,12 +88,13 @@ def show(rows: Sequence[TimedRow], wires: Sequence[str], rounds: int) -> None:
     columns = [word for wire in wires for word in (wire, f"/{PEER}", "cpu")]
     table = page.table(
         "row", PEER, *columns, left=["row"], title=f"PyTorch, {RANKS} ranks, medians of {rounds} turns", is_tight=True
-    )  # fmt: skip
+    )
     for row in rows:
         cells = [
-            word for wire in wires
+            word
+            for wire in wires
             for word in (row.said(wire), f"{row.ratio(wire, PEER):.2f}", f"{row.processor_ratio(wire, PEER):.2f}")
-        ]  # fmt: skip
+        ]
         table.add_row(row.name, row.said(PEER), *cells)
     page.show(table)
     for kind, names in KINDS.items():

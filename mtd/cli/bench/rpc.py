@@ -17,10 +17,15 @@ from mtd.cli.bench.worlds import PEER, BenchWorld, measured, missing, opened
 from transports import keeper
 
 ROWS = {  # each call in words, and the goal of its ratio
-    "int": ("rpc_sync of an int", 0.5), "method": ("method of an RRef", 0.5), "remote": ("remote + to_here", 0.5),
-    "echo-1KB": ("echo of 1 KB", 0.5), "echo-1MB": ("echo of 1 MB", 1.0), "echo-16MB": ("echo of 16 MB", 1.0),
-    "1000-async": ("1,000 rpc_async in flight", 0.7), "train": ("Linear: forward, backward, step", 0.6),
-}  # fmt: skip
+    "int": ("rpc_sync of an int", 0.5),
+    "method": ("method of an RRef", 0.5),
+    "remote": ("remote + to_here", 0.5),
+    "echo-1KB": ("echo of 1 KB", 0.5),
+    "echo-1MB": ("echo of 1 MB", 1.0),
+    "echo-16MB": ("echo of 16 MB", 1.0),
+    "1000-async": ("1,000 rpc_async in flight", 0.7),
+    "train": ("Linear: forward, backward, step", 0.6),
+}
 MEAN_GOAL = 0.5  # of the geometric mean
 TURN = 0.05  # seconds that one measurement takes
 WORKER = "mtd.cli.bench.rpc_worker"

@@ -52,9 +52,13 @@ def seconds(folder: Path, split: int) -> float:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     done = subprocess.run(
         [sys.executable, "-W", "ignore", PROGRAM, "--num_split", str(split), *FLAGS],
-        cwd=folder, env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}, text=True,
-        capture_output=True, timeout=LIMIT, check=False,
-    )  # fmt: skip
+        cwd=folder,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        text=True,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
     row = re.search(rf"^\s*{split}\s+([\d.]+) s\s", done.stdout, re.MULTILINE)
     if done.returncode or row is None:
         raise RuntimeError(f"{folder / PROGRAM} ended with {done.returncode}:\n{done.stderr[-2000:]}")

@@ -39,9 +39,7 @@ def main() -> None:
     if library == "torch":
         torch.set_num_threads(1)
         options["_transports"] = ["uv"]  # torch's TCP; shared memory would be another contest
-    rpc.init_rpc(
-        f"w{rank}", rank=rank, world_size=2, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(**options)
-    )  # fmt: skip
+    rpc.init_rpc(f"w{rank}", rank=rank, world_size=2, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(**options))
     things = what_to_do() if rank == 0 else {}
     answer_commands(things.__getitem__, lambda: None, commands=sys.stdin if rank == 0 else ())
     rpc.shutdown()

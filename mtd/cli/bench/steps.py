@@ -78,14 +78,16 @@ MODELS: Final[dict[str, TimedModel]] = {
     "mlp": TimedModel(chain(784, 512, 512, 10), (128, 784), 10),
     "convnet": TimedModel(lambda t: model_source(t, "convnet").ConvNet(), (32, 1, 28, 28), 10, "nll_loss"),
     "resnet50": TimedModel(lambda t: model_source(t, "resnet").resnet50(), (8, 3, 128, 128), 1000),
-    "transformer": TimedModel(lambda t: t.nn.TransformerEncoderLayer(256, 8, batch_first=True), (8, 128, 256), (8, 128, 256)),
+    "transformer": TimedModel(
+        lambda t: t.nn.TransformerEncoderLayer(256, 8, batch_first=True), (8, 128, 256), (8, 128, 256)
+    ),
     "wide": TimedModel(alike(2048), (64, 2048), (64, 2048)),  # 64 MB of gradients
     TINY: TimedModel(alike(8), (8, 8), (8, 8)),
     **{name: TimedModel(chain(width, width, width), (8, width), (8, width)) for name, width in THIN.items()},
     "mlp-1024": TimedModel(chain(784, 1024, 1024, 10), (32, 784), 10),
     "convnet-32": TimedModel(small_convnet, (16, 3, 32, 32), 10),
     "wide-16": TimedModel(alike(2048), (16, 2048), 2048),
-}  # fmt: skip
+}
 BATCHES: Final = {name: MODELS[name].batch[0] for name in ("mlp", "convnet", "wide")}
 
 

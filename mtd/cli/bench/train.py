@@ -46,9 +46,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def turns(
-    worlds: Sequence[BenchWorld], model: str, hows: Sequence[str], rounds: int, seconds: float
-) -> TimedRow:
+def turns(worlds: Sequence[BenchWorld], model: str, hows: Sequence[str], rounds: int, seconds: float) -> TimedRow:
     """A step in each world and each way, such as `tcp ddp`."""
     sides = {f"{world.name} {how}": (world, f"{model} {how}") for world in worlds for how in hows}
     return measured(model, sides, rounds, seconds)
@@ -57,9 +55,15 @@ def turns(
 def beside_torch(worlds: list[BenchWorld], models: list[str], way: str, options: argparse.Namespace) -> None:
     ranks, peer = options.ranks, f"{PEER} {way}"
     table = page.table(
-        "model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio",
-        left=["model", "transport"], title=f"{WAYS[way]}, {ranks} ranks, medians of {options.rounds} turns",
-    )  # fmt: skip
+        "model",
+        "transport",
+        "step",
+        "samples/s",
+        "samples/s of torch + gloo",
+        "ratio",
+        left=["model", "transport"],
+        title=f"{WAYS[way]}, {ranks} ranks, medians of {options.rounds} turns",
+    )
     for model in models:
         row = turns(worlds, model, [way], options.rounds, TURN)
         speed = {side: f"{BATCHES[model] * ranks / row.median(side):.0f}" for side in row.times}

@@ -99,9 +99,11 @@ def say(found: object) -> None:
 
 
 def answer_commands(
-    prepare: Callable[[str], Callable[[], object]], barrier: Callable[[], object],
-    commands: Iterable[str] = sys.stdin, answer: Callable[[Any], object] = say,
-) -> None:  # fmt: skip
+    prepare: Callable[[str], Callable[[], object]],
+    barrier: Callable[[], object],
+    commands: Iterable[str] = sys.stdin,
+    answer: Callable[[Any], object] = say,
+) -> None:
     """One rank answers each line `what repeats` with the seconds of one call, until the input ends.
 
     `processor 0` asks how many seconds of processor time the last calls took, each in all threads of this rank; `memory 0` how many

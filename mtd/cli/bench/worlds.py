@@ -72,9 +72,14 @@ class BenchWorld:
     """The processes, and a pipe to and from each."""
 
     def __init__(
-        self, name: str, size: int, folder: Path, worker: str = WORKER, library: str = "minitorch_dist",
+        self,
+        name: str,
+        size: int,
+        folder: Path,
+        worker: str = WORKER,
+        library: str = "minitorch_dist",
         asked: int | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.size, self._worker, self._asked = name, size, worker, asked
         self._library = "torch" if name == PEER else library
         self.processes: list[subprocess.Popen[str]] = []
@@ -100,8 +105,10 @@ class BenchWorld:
         for rank in range(1 if name == "queue" else size):
             process = subprocess.Popen(
                 [sys.executable, "-m", self._worker, self._library, name, address, str(rank), str(size)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             assert process.stdin is not None and process.stdout is not None
             self.processes.append(process)
             self._ends.append((process.stdin, process.stdout))

@@ -12,11 +12,12 @@ from mtd.course.classroom.training import EVERY, STEPS
 def configure(parser: Parser) -> None:
     parts = parser.add_subparsers(dest="part", metavar="PART", required=True)
     host = parts.add_parser(
-        "host", help="on the teacher's machine: opens the class, and shows it",
+        "host",
+        help="on the teacher's machine: opens the class, and shows it",
         description="Opens a class: a broker for everybody, a word to join with, and a console. "
         "Words of the console: start, race, unplug NAME, plug NAME, stop, who, finish; help explains them.",
         epilog="For example: mtd class host --seats 20",
-    )  # fmt: skip
+    )
     host.takes(f"""
         --seats SEATS: int = 32                                   at most so many laptops (%(default)s)
         --port PORT: int = {PORT}                                 where to listen; 0: any free one (%(default)s)
@@ -32,19 +33,18 @@ def configure(parser: Parser) -> None:
     """)
     host.set_defaults(part_run="host")
     join = parts.add_parser(
-        "join", help="on a student's laptop",
+        "join",
+        help="on a student's laptop",
         description="Joins the class of a teacher, as one of its ranks. Ctrl-C leaves it; the others go on.",
         epilog="For example: mtd class join 192.168.1.5 --word maple-river-otter-cloud",
-    )  # fmt: skip
+    )
     join.takes("""
         host HOST[:PORT]  the teacher's machine, as the projector says
         --word WORD       the word on the projector (asked for)
         --name NAME       how you want to be called (asked for)
     """)
     join.set_defaults(part_run="join")
-    parser.set_defaults(
-        run=run, epilog="mtd class host; mtd class join 192.168.1.5 --word maple-river-otter-cloud"
-    )
+    parser.set_defaults(run=run, epilog="mtd class host; mtd class join 192.168.1.5 --word maple-river-otter-cloud")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -75,9 +75,14 @@ class Broker:
 
     def _start(self) -> launch.BrokerProcess:
         return launch.start(
-            "--host", self.listen, "--port", str(self.port), "--private", f"mtd/{STORE}/s",
+            "--host",
+            self.listen,
+            "--port",
+            str(self.port),
+            "--private",
+            f"mtd/{STORE}/s",
             environment={**os.environ, OWNER_KEY: self._owner},
-        )  # fmt: skip
+        )
 
     def tend(self) -> str:
         """Start the broker again if it has died, and say so. All clients come back by themselves."""
@@ -150,9 +155,7 @@ def join_with(options: argparse.Namespace, port: int, word: str) -> str:
 def teach(options: argparse.Namespace, host: ClassHost, broker: Broker, join: str) -> int:
     """The console, until finish or Ctrl-C."""
     room, is_whole = host.room, keyboard.is_there() and not options.plain
-    with (
-        Whole(room, join) if is_whole else ScreenLines(room, join, Page(Terminal(highlight=False)))
-    ) as screen:
+    with Whole(room, join) if is_whole else ScreenLines(room, join, Page(Terminal(highlight=False))) as screen:
         status = _converse(host, broker, screen, options, join)
         _end(host, status)
         _write(options.page, pages.live(room, join))

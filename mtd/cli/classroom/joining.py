@@ -23,8 +23,12 @@ from transports.mqtt_protocol.store import MQTTStore
 
 PATIENCE = 10.0  # seconds to reach the host
 FOREIGN = (  # variables of other programs of this user
-    "MINITORCH_DIST_TRANSPORT", "MINITORCH_DIST_JOURNAL", keys.GENERATION, job.VARIABLE, job.ELASTIC,
-)  # fmt: skip
+    "MINITORCH_DIST_TRANSPORT",
+    "MINITORCH_DIST_JOURNAL",
+    keys.GENERATION,
+    job.VARIABLE,
+    job.ELASTIC,
+)
 REASONS = {"refused": "connection refused", "not known": "there is no machine of this name"}
 AWAY = 120  # seconds for which it may then be out of reach
 
@@ -72,9 +76,7 @@ def place(said: str) -> tuple[str, int]:
     host = host.strip("[]")
     is_host = bool(host) and not any(c.isspace() or c in "/@?#" for c in host)
     if not is_host or not number.isdecimal() or not 0 < int(number) < 65536:
-        raise CannotDo(
-            f"{said[:60]!r} is no address. The projector shows it, like 192.168.1.5 or 192.168.1.5:{PORT}"
-        )
+        raise CannotDo(f"{said[:60]!r} is no address. The projector shows it, like 192.168.1.5 or 192.168.1.5:{PORT}")
     return host, int(number)
 
 

@@ -26,9 +26,13 @@ RUNNERS = {OURS: "minitorch_dist.distributed.run", TORCH: "torch.distributed.run
 def configure(parser: Parser) -> None:
     parser.takes("lesson?  13, ring or 13_ring (the one where you are)")
     parser.add_argument(
-        "--run", dest="by", nargs="?", const=OURS, choices=[*RUNNERS],
+        "--run",
+        dest="by",
+        nargs="?",
+        const=OURS,
+        choices=[*RUNNERS],
         help="run it on three ranks: here (ours), or in torch",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--real",
         action="store_true",
@@ -42,9 +46,7 @@ def run(options: argparse.Namespace) -> int:
     page = Page()
     lesson = here(options.lesson)
     if lesson is None:
-        raise LessonError(
-            "which lesson? For example: mtd bridge 13. There is no course here, and mtd init makes one"
-        )
+        raise LessonError("which lesson? For example: mtd bridge 13. There is no course here, and mtd init makes one")
     say_moved(page, lesson, options.lesson)
     if options.real:
         return trained_for_real(page, lesson)

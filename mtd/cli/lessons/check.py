@@ -122,16 +122,27 @@ def _token(given: str | None) -> str | None:
 
 
 def examined(
-    page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None,
-    text: str | None = None, token: str | None = None,
-) -> Examination:  # fmt: skip
+    page: Page,
+    workspace: Workspace,
+    lesson: Lesson,
+    *,
+    only: list[str] | None = None,
+    text: str | None = None,
+    token: str | None = None,
+) -> Examination:
     """Check it, with something that moves meanwhile, and enter the result."""
     text = workspace.text_of(lesson) if text is None else text
     with (
         Examination.of(workspace, lesson, only=only, token=token) as exam,
-        Bar(SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn(),
-            console=page.console, transient=True, disable=page.is_plain) as bar,
-    ):  # fmt: skip
+        Bar(
+            SpinnerColumn("line"),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=page.console,
+            transient=True,
+            disable=page.is_plain,
+        ) as bar,
+    ):
         task = bar.add_task(f"lesson {lesson.number}")
         try:
             while not exam.poll(0.1):

@@ -95,8 +95,9 @@ def lessons_for(script: str) -> Iterator[None]:
     wanted = _imported(Path(script))
     said = [
         f"{lesson.module} is {'yours' if lesson.number in own else 'ours'}"
-        for lesson in known if lesson.module in wanted
-    ]  # fmt: skip
+        for lesson in known
+        if lesson.module in wanted
+    ]
     if said:
         print(f"({', '.join(said)})", file=sys.stderr)
     with searched([own.get(lesson.number, lesson.folder) for lesson in reversed(known)], workspace.room):

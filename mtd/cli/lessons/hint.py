@@ -46,5 +46,10 @@ def show(page: Page, lesson: Lesson, count: int, size: str) -> None:
         page.prose(said[number], indent=2)
         page.say()
     if count > len(HINTS):
-        page.tell("That was all. Ours is shown by ", (f"mtd solution {lesson.number} --give-up", "bold"),
-                   ", or goes in its place with ", (f"mtd use reference {lesson.number}", "bold"), ".")  # fmt: skip
+        page.tell(
+            "That was all. Ours is shown by ",
+            (f"mtd solution {lesson.number} --give-up", "bold"),
+            ", or goes in its place with ",
+            (f"mtd use reference {lesson.number}", "bold"),
+            ".",
+        )

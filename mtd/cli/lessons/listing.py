@@ -96,14 +96,16 @@ def _parts(page: Page, progress: Progress, room: Path) -> Iterator[tuple[str, li
         yield part, of_part
 
 
-def _add(
-    table: Table, progress: Progress, lesson: Lesson, is_here: bool, title: str | Text, state: Text
-) -> None:
+def _add(table: Table, progress: Progress, lesson: Lesson, is_here: bool, title: str | Text, state: Text) -> None:
     passed = progress.passed.get(lesson.number)
     table.add_row(
-        "▶" if is_here else "", str(lesson.number), title, state.append_text(_size(progress, lesson)),
-        Text(report.stars(passed.stars) if passed else "", "yellow"), str(lesson.minutes),
-    )  # fmt: skip
+        "▶" if is_here else "",
+        str(lesson.number),
+        title,
+        state.append_text(_size(progress, lesson)),
+        Text(report.stars(passed.stars) if passed else "", "yellow"),
+        str(lesson.minutes),
+    )
 
 
 def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:

@@ -82,5 +82,7 @@ def _where(page: Page, workspace: Workspace, progress: Progress) -> None:
     page.tell("Next: ", ("   ".join(steps), "bold"))
     if not keyboard.gives_keys():
         page.tell(
-                "Keys one by one cannot be read here (that takes a Unix terminal). In their place ",
-                (f"mtd check {number} --watch", "bold"), " checks whenever you save.")  # fmt: skip
+            "Keys one by one cannot be read here (that takes a Unix terminal). In their place ",
+            (f"mtd check {number} --watch", "bold"),
+            " checks whenever you save.",
+        )

@@ -76,7 +76,7 @@ def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
 
 def _write(
     screen: Page, workspace: Workspace, lesson: Lesson, exam: Examination, given: str, ending: str, draw: Draw
-) -> None:  # fmt: skip
+) -> None:
     drawn = exam.grid if exam.grid is not None else exam.scene
     if drawn is None:
         raise LessonError(f"the picture of lesson {lesson.number} is text: mtd show {lesson.number}")

@@ -69,8 +69,9 @@ def ask(page: Page, workspace: Workspace, lesson: Lesson, guesses: list[str]) ->
         exam.wait()
     found = [
         Prediction(lesson.number, one.ask, number, exam.truths[one.truth])
-        for one, number in given.items() if one.truth in exam.truths
-    ]  # fmt: skip
+        for one, number in given.items()
+        if one.truth in exam.truths
+    ]
     if len(found) < len(given):
         raise LessonError(f"it could not be measured: {exam.stopped} {exam.printed}")
     with progresses.changing(workspace.folder) as progress:
@@ -111,8 +112,14 @@ def _tell(page: Page, question: Question, one: Prediction) -> None:
     right = predicting.is_right(one.given, one.truth)
     page.say()
     page.say(question.ask)
-    page.tell("you ", (f"{one.given:,.10g}", "bold"), "   measured ", (f"{one.truth:,.10g}", "bold"),
-               ("   ✔" if right else "", "green"), indent=2)  # fmt: skip
+    page.tell(
+        "you ",
+        (f"{one.given:,.10g}", "bold"),
+        "   measured ",
+        (f"{one.truth:,.10g}", "bold"),
+        ("   ✔" if right else "", "green"),
+        indent=2,
+    )
     page.say(f"because  {question.formula}", indent=2)
 
 

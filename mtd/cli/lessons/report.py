@@ -35,8 +35,14 @@ Parts = list[str | tuple[str, str]]  # of a sentence; some in a style
 
 
 def verdict(
-    page: Page, workspace: Workspace, lesson: Lesson, exam: Examination, found: CheckVerdict, text: str, progress: Progress,
-) -> None:  # fmt: skip
+    page: Page,
+    workspace: Workspace,
+    lesson: Lesson,
+    exam: Examination,
+    found: CheckVerdict,
+    text: str,
+    progress: Progress,
+) -> None:
     """All that is to be said about a check of this text."""
     skipped = {name for name in found.said if found.lamps.get(name, False) is None}
     told = {name: said for name, said in found.said.items() if name not in skipped}
@@ -198,9 +204,7 @@ def _complain(page: Page, name: str, said: str) -> None:
 
 def _kind(said: str) -> str:
     """Which error it is, and on which line of the learner's: so that one mistake is reported once."""
-    error = re.search(
-        r"\b[A-Z]\w*(?:Error|Exception|Exit|Mismatch|Lost|Deadlock|Livelock)(?=: )|deadlock", said
-    )
+    error = re.search(r"\b[A-Z]\w*(?:Error|Exception|Exit|Mismatch|Lost|Deadlock|Livelock)(?=: )|deadlock", said)
     place = re.search(r"\w+\.py:\d+", said)
     return f"{error[0].lower()} {place[0]}" if error and place else said
 
@@ -257,9 +261,7 @@ def draw(page: Page, scene: Scene | None, text: str = "", none: str = "", most: 
         arrows = sorted(scene.arrows, key=lambda arrow: arrow.departed)
         scene = scene.until(arrows[most - 1].departed)
     picture = spacetime.draw(scene, page.width)
-    shown = spacetime.Picture(
-        picture.lines[2:], [(row - 2, column, what) for row, column, what in picture.paint]
-    )
+    shown = spacetime.Picture(picture.lines[2:], [(row - 2, column, what) for row, column, what in picture.paint])
     page.say(painted(shown, scene, page.console))
     page.say()
 

@@ -46,9 +46,11 @@ def show(page: Page, workspace: Workspace) -> None:
     for track in tracks.all_tracks(workspace.room):
         done = len(track.numbers & progress.passed.keys())
         table.add_row(
-            "▶" if track == current else "", Text(track.name, "bold"), track.about,
+            "▶" if track == current else "",
+            Text(track.name, "bold"),
+            track.about,
             Text(f"{hours(track.minutes)}, {done} of {len(track.lessons)} passed", "dim"),
-        )  # fmt: skip
+        )
     page.say(table)
     here = workspace.present(progress)
     page.tell("Next: ", (f"{here.label} {here.title}", "bold"), f"  {here.question}")

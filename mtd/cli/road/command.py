@@ -43,6 +43,5 @@ def _show(screen: page.Page, trip: Trip, title: str, road: Road, with_functions:
             screen.say(f"      {function.first:>4}-{function.last:<4} {function.name}")
     limit = trip.limits[title]
     screen.say(
-        f"  {len(road.files)} files, {road.lines:,} lines "
-        f"(goal: {limit.goal_files} files, {limit.goal_lines:,} lines)"
+        f"  {len(road.files)} files, {road.lines:,} lines (goal: {limit.goal_files} files, {limit.goal_lines:,} lines)"
     )

@@ -14,7 +14,9 @@ from mtd.course.chapters.chapter import Chapter
 from mtd.course.contest import NotAdmitted
 from mtd.course.lesson import all_lessons
 
-IMPORTED = "__future__ bisect collections dataclasses fractions functools heapq itertools math operator statistics typing"
+IMPORTED = (
+    "__future__ bisect collections dataclasses fractions functools heapq itertools math operator statistics typing"
+)
 UNUSED = "open eval exec compile getattr setattr delattr vars globals locals dir input breakpoint type"
 UNREACHED = "sys os io builtins modules inspect torch dist sim"
 PLAIN, NAMES, MODULES = (frozenset(words.split()) for words in (IMPORTED, UNUSED, UNREACHED))

@@ -21,9 +21,8 @@ OURS = "best known"
 
 
 def held(
-    chapter: Chapter, text: str, name: str = "", solved: dict[float, Path] | None = None,
-    networks: Sequence[str] = (),
-) -> Contest:  # fmt: skip
+    chapter: Chapter, text: str, name: str = "", solved: dict[float, Path] | None = None, networks: Sequence[str] = ()
+) -> Contest:
     """Try an answer in all races and rank it. `solved`: the folders of lessons that the learner wrote.
 
     With `networks` it races on these instead, where the chapter can do that.
@@ -73,9 +72,7 @@ def _leg(judge: Judge, race: Setting, function: Callable[..., Any], name: str) -
     except NotAdmitted as error:
         raise NotAdmitted(f"{race.name}: {error}") from error
     except (Exception, SystemExit) as error:
-        raise NotAdmitted(
-            f"{race.name}: {name} fails{_line(error, name)}: {type(error).__name__}: {error}"
-        ) from error
+        raise NotAdmitted(f"{race.name}: {name} fails{_line(error, name)}: {type(error).__name__}: {error}") from error
     least = judge.least(race)
     if found.time < least * (1 - 1e-9):
         raise RuntimeError(

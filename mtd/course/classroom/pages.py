@@ -32,9 +32,7 @@ def live(room: Room, join: str) -> str:
         _race(room),
         svg.draw(room.drawing.scene, 1100) if room.drawing and room.drawing.scene.arrows else "",
         _losses(room),
-        "<ol class=story>"
-        + "".join(f"<li>{escape(line)}</li>" for line in reversed(room.story[-12:]))
-        + "</ol>",
+        "<ol class=story>" + "".join(f"<li>{escape(line)}</li>" for line in reversed(room.story[-12:])) + "</ol>",
     ]
     return TEMPLATE.read_text("utf-8").format(
         title="A class of laptops", refresh=refresh, body="\n".join(filter(None, parts))
@@ -111,8 +109,7 @@ def _losses(room: Room) -> str:
     highest = max([loss for loss in losses if 0 <= loss < 1e6], default=1.0) or 1.0
     step = WIDTH / max(room.plan.steps - 1, 1)
     points = " ".join(
-        f"{at * step:.1f},{HEIGHT - HEIGHT * min(max(loss / highest, 0), 1):.1f}"
-        for at, loss in enumerate(losses)
+        f"{at * step:.1f},{HEIGHT - HEIGHT * min(max(loss / highest, 0), 1):.1f}" for at, loss in enumerate(losses)
     )
     ends = [at for at in range(1, len(losses)) if room.losses[at][0] != room.losses[at - 1][0]]
     lines = "".join(f'<line x1="{at * step:.1f}" x2="{at * step:.1f}" y1="0" y2="{HEIGHT}"/>' for at in ends)

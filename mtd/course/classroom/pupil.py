@@ -61,8 +61,8 @@ class Pupil:
     """One laptop, on a store that it shares with the host."""
 
     def __init__(
-        self, store: Store, me: str, name: str, where: str = "", backend: str = "mqtt", say: Say = lambda text: None,
-    ) -> None:  # fmt: skip
+        self, store: Store, me: str, name: str, where: str = "", backend: str = "mqtt", say: Say = lambda text: None
+    ) -> None:
         self.store, self.me, self.name, self.where, self.backend = store, me, name, where, backend
         self.say = say
         self.seat = 0
@@ -205,9 +205,12 @@ class Pupil:
         with warnings.catch_warnings():  # that it is not encrypted is said in the page for teachers
             warnings.simplefilter("ignore", RuntimeWarning)
             dist.init_process_group(
-                self.backend, store=PrefixStore(f"g/{order.generation}/{table}", self.store), rank=order.rank,
-                world_size=order.size, timeout=timedelta(seconds=JOIN),
-            )  # fmt: skip
+                self.backend,
+                store=PrefixStore(f"g/{order.generation}/{table}", self.store),
+                rank=order.rank,
+                world_size=order.size,
+                timeout=timedelta(seconds=JOIN),
+            )
         world.current().default_group.set_timeout(timedelta(seconds=OPERATION))
         if self._is_old():  # it came while there was no transport to close
             raise Superseded
@@ -228,9 +231,7 @@ class Pupil:
         state = TrainingState.of(order.state)
         slip = self._enter_world(order)
         training = Training(state, order.step, order.algorithm)
-        self.say(
-            f"Generation {order.generation}: you are rank {order.rank} of {order.size}, from step {order.step}."
-        )
+        self.say(f"Generation {order.generation}: you are rank {order.rank} of {order.size}, from step {order.step}.")
         while training.step_number < order.steps:
             self.doing = f"step {training.step_number + 1}"
             begun = SYSTEM.now()

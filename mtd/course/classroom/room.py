@@ -449,9 +449,17 @@ class Room:
             self._tell(
                 seat,
                 messages.Train(
-                    generation.number, rank, len(here), self.step, plan.steps, text, plan.algorithm, plan.pace, plan.picture,
+                    generation.number,
+                    rank,
+                    len(here),
+                    self.step,
+                    plan.steps,
+                    text,
+                    plan.algorithm,
+                    plan.pace,
+                    plan.picture,
                 ),
-            )  # fmt: skip
+            )
 
     def _begin_race(self, here: list[Seat]) -> None:
         assert self.contest is not None, "somebody wanted it"

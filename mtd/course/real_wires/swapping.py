@@ -60,9 +60,8 @@ def demand(check: str) -> None:
 
 
 def swap_wires(
-    lesson: Lesson, wires: Sequence[str] = WIRES, *, ranks: int = RANKS, net: str = NET,
-    patience: float = PATIENCE,
-) -> Iterator[WireRun]:  # fmt: skip
+    lesson: Lesson, wires: Sequence[str] = WIRES, *, ranks: int = RANKS, net: str = NET, patience: float = PATIENCE
+) -> Iterator[WireRun]:
     """Run the lesson's program over each wire; nothing is run after the first that is wrong.
 
     The modules that are searched now are taken (`path.searched`). The simulator is always first.
@@ -109,9 +108,13 @@ def _ranks_over(wire: LessonWire, lesson: Lesson, ranks: int) -> list[tuple[list
     if wire.name == SIM:
         return sim.run(program.run, ranks, arguments, net=wire.address).results
     return processes.run(
-        partial(program.run, *arguments), ranks, wire.address, timedelta(seconds=SETTLING),
-        limit=SETTLING + LIMIT, start_method=_start_method(),
-    )  # fmt: skip
+        partial(program.run, *arguments),
+        ranks,
+        wire.address,
+        timedelta(seconds=SETTLING),
+        limit=SETTLING + LIMIT,
+        start_method=_start_method(),
+    )
 
 
 @contextmanager

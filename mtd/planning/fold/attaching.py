@@ -41,9 +41,14 @@ class WithFolding(attachments.WayToRun):
     by: Fold = True
 
     def run(
-        self, fn: Callable[..., T], world_size: int, args: Sequence[Any], kwargs: Mapping[str, Any] | None,
-        attached: Sequence[attachments.Attachment], options: dict[str, Any],
-    ) -> Report[T]:  # fmt: skip
+        self,
+        fn: Callable[..., T],
+        world_size: int,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any] | None,
+        attached: Sequence[attachments.Attachment],
+        options: dict[str, Any],
+    ) -> Report[T]:
         """Both halves are runs with these options."""
         options = options | {"memory": None, "device": None, "timelines": False, "shapes": False}
         hardships, _ = options.pop("hardships"), options.pop("has_threads", None)

@@ -74,7 +74,7 @@ class ClassReplay:
         self.classes = RankClasses(session.size, self.network.topology, session.trace_of, session.peer, apart)
         if len(self.classes.first) == session.size:
             raise NotAlike("every rank is of a class of its own")
-        self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}  # fmt: skip
+        self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}
         self.light: LightCollectives | None = None
         self.medium: Any = None
         self._carried: Any = None
@@ -86,9 +86,7 @@ class ClassReplay:
         if self.devices is not None:
             chosen["device"] = [self.devices[rank] for rank in first]
         report = run_all(self._replay, len(first), **{**self.options, **chosen})
-        ranks = [
-            replace(report.ranks[number], rank=rank) for rank, number in enumerate(self.classes.of.tolist())
-        ]
+        ranks = [replace(report.ranks[number], rank=rank) for rank, number in enumerate(self.classes.of.tolist())]
         return replace(report, ranks=ranks)
 
     def _prepare(self, stage: SimulationStage) -> None:
@@ -125,9 +123,8 @@ class ClassReplay:
         return partial(self._execute, call, vector(call.schedule))
 
     def _execute(
-        self, call: PreparedCall, of: CollectiveOfClasses, operation: CollectiveOperation, arrays: Any,
-        own: Any,
-    ) -> None:  # fmt: skip
+        self, call: PreparedCall, of: CollectiveOfClasses, operation: CollectiveOperation, arrays: Any, own: Any
+    ) -> None:
         if of.rows.source:
             assert self.light is not None
             self.light.carry_out(call, operation, of.rows, self.traffic_of(of))
@@ -273,4 +270,4 @@ class ClassReplayer(Replayer):
                 self.world.group_kind(
                     self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend, act.description, None
                 )
-            )  # fmt: skip
+            )

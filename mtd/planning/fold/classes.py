@@ -79,9 +79,13 @@ class RankClasses:
     """`of[rank]` is the class of a rank, and `first[number]` the rank that stands for a class."""
 
     def __init__(
-        self, size: int, topology: Topology, trace_of: Callable[[int], OperationTrace],
-        peer: Callable[[acts.NotedMessage, int], int], apart: Callable[[int], Hashable],
-    ) -> None:  # fmt: skip
+        self,
+        size: int,
+        topology: Topology,
+        trace_of: Callable[[int], OperationTrace],
+        peer: Callable[[acts.NotedMessage, int], int],
+        apart: Callable[[int], Hashable],
+    ) -> None:
         """Ranks are of different classes from the start if they differ in their trace or in what `apart` says."""
         self.size, self.trace_of, self.peer = size, trace_of, peer
         self.places = Places(topology, size)
@@ -91,9 +95,7 @@ class RankClasses:
         self._patterns: dict[tuple[int, ...], bytes] = {}  # of groups, by their ranks
         self._seen_in: dict[Any, dict[int, Hashable]] = {}  # by collective and group: of each rank
         self.of, self.first = _numbered([(id(trace_of(rank)), apart(rank)) for rank in range(size)])
-        self._calls = {
-            id(trace): (list(_kinds(trace)), list(_messages(trace))) for trace in map(trace_of, self.first)
-        }
+        self._calls = {id(trace): (list(_kinds(trace)), list(_messages(trace))) for trace in map(trace_of, self.first)}
         self._tables = {
             (id(message), rank): self._peer(message, rank)
             for rank in range(size)
@@ -185,7 +187,7 @@ class RankClasses:
             words[:, begin:end].tobytes() for begin, end in zip(script.begin.tolist(), ends, strict=True)
         ]
         by_class: dict[int, Hashable] = {}
-        is_stable = all(by_class.setdefault(c, word) == word for c, word in zip(classes.tolist(), found, strict=True))  # fmt: skip
+        is_stable = all(by_class.setdefault(c, word) == word for c, word in zip(classes.tolist(), found, strict=True))
         counts = np.bincount(classes)
         if is_stable and np.any(counts[classes[script.source]] != counts[classes[script.to]]):
             return list(range(len(members)))

@@ -58,7 +58,7 @@ Fold = bool | Folded | Callable[[int], Hashable]
 
 def run(
     run_all: Run, fn: Callable[..., Any], world_size: int, args: Any, kwargs: Any, fold: Fold, **options: Any
-) -> Report[Any]:  # fmt: skip
+) -> Report[Any]:
     """`run_all` is `sim.run`, and `options` are its own. Folded, if that can be proved right; else in full."""
     if isinstance(fold, Folded):
         roles_of = fold.role_of()
@@ -72,9 +72,12 @@ def run(
     try:
         session = Recording(world_size, key, is_proved, options["timelines"])
         run_all(
-            partial(session.attend, fn), world_size, args, kwargs,
+            partial(session.attend, fn),
+            world_size,
+            args,
+            kwargs,
             **options | {"speeds": None, "prepared": session.prepare, "timelines": False},
-        )  # fmt: skip
+        )
         session.check()
         report = session.replayed(run_all, options)
     except Exception as error:
@@ -97,9 +100,8 @@ class Recording:
     """The recording of one program."""
 
     def __init__(
-        self, size: int, key: Callable[[int], Hashable] | None, is_proved: bool = False,
-        tells_besides: bool = False,
-    ) -> None:  # fmt: skip
+        self, size: int, key: Callable[[int], Hashable] | None, is_proved: bool = False, tells_besides: bool = False
+    ) -> None:
         self.size, self.is_proved, self.tells_besides = size, is_proved, tells_besides
         self.traces: dict[int, OperationTrace] = {}
         self.watched: dict[int, OperationTrace] = {}  # of representatives, whose comparisons were watched
@@ -158,9 +160,7 @@ class Recording:
         clock: Any = here.clock
         devices = device_time.of(clock)
         told = ToldBesides(devices) if self.tells_besides else None
-        trace = OperationTrace(
-            rank, self.role_table, self.peers, watches, is_first and is_again, told, self.is_proved
-        )
+        trace = OperationTrace(rank, self.role_table, self.peers, watches, is_first and is_again, told, self.is_proved)
         self.traces[rank] = trace
         if devices is not None:
             trace.stream = NotingStream(devices.streams[rank].device, rank, clock)
@@ -214,9 +214,7 @@ class Recording:
             for witness in role.witnesses:
                 found = difference(first, self.traces[witness])
                 if found:
-                    raise CannotFold(
-                        f"rank {witness} does not do what rank {role.representative} does: {found}"
-                    )
+                    raise CannotFold(f"rank {witness} does not do what rank {role.representative} does: {found}")
             for place, act in enumerate(first.acts):
                 if isinstance(act, acts.NotedMessage):
                     self._rules[id(act)] = self._rule(place, act, first, role)

@@ -68,9 +68,7 @@ class PeerContents:
 
     # ------------------------------------------------------------------------ collectives
 
-    def exchange(
-        self, trace: Giver, call: PreparedCall, kind: acts.CallKind, arrays: Mapping[Any, Any]
-    ) -> None:
+    def exchange(self, trace: Giver, call: PreparedCall, kind: acts.CallKind, arrays: Mapping[Any, Any]) -> None:
         """Give this rank's numbers to a collective, and put its results into `arrays`."""
         copies = {name: array.copy() for name, array in arrays.items()}
         index, own = kind.group, int(trace.tables[kind.group][trace.rank])

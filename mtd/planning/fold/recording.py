@@ -100,9 +100,15 @@ class OperationTrace:
     """All that one rank began."""
 
     def __init__(
-        self, rank: int, role_table: RoleTable, peers: PeerContents, watches: bool, is_again: bool,
-        told: ToldBesides | None = None, is_proved: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        rank: int,
+        role_table: RoleTable,
+        peers: PeerContents,
+        watches: bool,
+        is_again: bool,
+        told: ToldBesides | None = None,
+        is_proved: bool = False,
+    ) -> None:
         self.is_proved = is_proved  # the roles, by an earlier run
         self.rank, self.role_table, self.peers = rank, role_table, peers
         self.watches = watches  # whether the program's comparisons of ranks split its role
@@ -193,9 +199,13 @@ class OperationTrace:
         refuse(f"the program uses {group!r}, which was made in a way that is not known")
 
     def made(
-        self, parts: Sequence[tuple[str, tuple[int, ...]]], own: Sequence[Any], timeout: float | None,
-        backend: str, description: str,
-    ) -> None:  # fmt: skip
+        self,
+        parts: Sequence[tuple[str, tuple[int, ...]]],
+        own: Sequence[Any],
+        timeout: float | None,
+        backend: str,
+        description: str,
+    ) -> None:
         """New groups, those of others too; `own` are this rank's."""
         self.acts.append(acts.GroupsMade(tuple(parts), timeout, backend, description))
         self._count([ranks for _, ranks in parts])
@@ -216,9 +226,14 @@ class OperationTrace:
     # ------------------------------------------------------------------------ collectives
 
     def collective(
-        self, call: PreparedCall, arrays: Mapping[Any, Any], own: PostponedCopy | None, how: How,
-        first: Callable[[], None] | None, last: Callable[[], None] | None,
-    ) -> Work | None:  # fmt: skip
+        self,
+        call: PreparedCall,
+        arrays: Mapping[Any, Any],
+        own: PostponedCopy | None,
+        how: How,
+        first: Callable[[], None] | None,
+        last: Callable[[], None] | None,
+    ) -> Work | None:
         call.group.demand_open()
         kind = self._kind(call, arrays)
         self.calls[kind.group] += 1
@@ -255,10 +270,15 @@ class OperationTrace:
             named = [name for name in arrays if name == ("source", call.rank)]
             is_own = len([name for name in arrays if name != "work"]) == len(named) == 1
             kind = self._kinds[key] = acts.CallKind(
-                index, call.schedule, said, call.root, call.nbytes, bound.vector,
+                index,
+                call.schedule,
+                said,
+                call.root,
+                call.nbytes,
+                bound.vector,
                 {name: answers.like(array) for name, array in arrays.items()},
                 call.rank if is_own or bound.vector.results else None,
-            )  # fmt: skip
+            )
         return kind
 
     def alone(self, what: str) -> None:
@@ -286,7 +306,7 @@ class OperationTrace:
 
     def send(
         self, call: PreparedSend, said: Fingerprint, array: Array, output: Any = None, beside: bool = False
-    ) -> Work | None:  # fmt: skip
+    ) -> Work | None:
         group = call.group
         work = self._next_work() if beside else None
         message = self._message(True, group, call.dst, call.tag, said, array, work)
@@ -295,9 +315,14 @@ class OperationTrace:
         return None if work is None else NotedWork(group.world, output, self, work, "")
 
     def receive(
-        self, call: PreparedReceive, said: Fingerprint, array: Array, output: Any = None,
-        arrived: Callable[[], None] | None = None, beside: bool = False,
-    ) -> Work | None:  # fmt: skip
+        self,
+        call: PreparedReceive,
+        said: Fingerprint,
+        array: Array,
+        output: Any = None,
+        arrived: Callable[[], None] | None = None,
+        beside: bool = False,
+    ) -> Work | None:
         if call.src is None:
             refuse("the program receives from anybody")
         if array is None:
@@ -306,22 +331,27 @@ class OperationTrace:
         work = self._next_work() if beside else None
         message = self._message(False, group, call.src, call.tag, said, array, work)
         if has_numbers(array):
-            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(
-                self.peers.receive(self, message, group), np.uint8
-            )
+            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.peers.receive(self, message, group), np.uint8)
         if arrived is not None:
             arrived()
         return None if work is None else NotedWork(group.world, output, self, work, "a receive")
 
     def _message(
-        self, is_send: bool, group: Group, peer: int, tag: int, said: Fingerprint, array: Array,
-        work: int | None,
-    ) -> acts.NotedMessage:  # fmt: skip
+        self, is_send: bool, group: Group, peer: int, tag: int, said: Fingerprint, array: Array, work: int | None
+    ) -> acts.NotedMessage:
         peers = peer.table if isinstance(peer, RankNumber) else None
         message = acts.NotedMessage(
-            is_send, self.index(group), int(peer), peers, int(tag), said.operation, array.dtype,
-            tuple(array.shape), answers.like(array), work,
-        )  # fmt: skip
+            is_send,
+            self.index(group),
+            int(peer),
+            peers,
+            int(tag),
+            said.operation,
+            array.dtype,
+            tuple(array.shape),
+            answers.like(array),
+            work,
+        )
         self.acts.append(message)
         return message
 

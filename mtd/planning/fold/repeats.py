@@ -63,9 +63,7 @@ class RepeatedStretches:
     def is_run(self, number: int) -> bool:
         return number < self._first or number == self.count - 1
 
-    def __call__(
-        self, name: str, number: int, run: Callable[[], Any], drop: Callable[[], Any] | None = None
-    ) -> Any:
+    def __call__(self, name: str, number: int, run: Callable[[], Any], drop: Callable[[], Any] | None = None) -> Any:
         """`run()`, or what it did before. `drop` gives up what `run` would have given up."""
         self.trace.acts.close()
         if not self.is_run(number):
@@ -110,7 +108,9 @@ class RepeatedStretches:
         more = {} if stream is None else _less(stream.flops, flops)
         once = 0 if stream is None else stream.again - again
         stretch = Stretch(trace.acts[start:], change, peak, more, once, found, is_one)
-        begun = [w for a in stretch.acts if (w := getattr(a, "work", None)) is not None and not isinstance(a, WorkAwaited)]  # fmt: skip
+        begun = [
+            w for a in stretch.acts if (w := getattr(a, "work", None)) is not None and not isinstance(a, WorkAwaited)
+        ]
         if sorted(begun) != sorted(a.work for a in stretch.acts if isinstance(a, WorkAwaited)):
             raise CannotFold("a micro-batch waits for what another one has begun")
         return stretch, result
@@ -146,9 +146,7 @@ class _Like:
 
     def made(self, category: str) -> Tensor:
         with ledger.category(category):
-            return torch.empty(
-                self.shape, dtype=self.dtype, device=self.device, requires_grad=self.requires_grad
-            )
+            return torch.empty(self.shape, dtype=self.dtype, device=self.device, requires_grad=self.requires_grad)
 
 
 def _alike(one: Any, other: Any) -> bool:

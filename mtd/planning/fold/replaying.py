@@ -44,11 +44,17 @@ class Replayer:
         self.works: dict[int, Work] = {}
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
         self._doing: dict[type, Callable[[Any], None]] = {
-            acts.DeviceComputing: self.compute, acts.Computed: self.be_busy, acts.CollectiveBegun: self.collective,
-            acts.HostCopyBegun: self.copy, acts.HostCopyAwaited: lambda act: self.copies.wait(act.owner),
-            acts.InstantMarked: lambda act: program_calls.mark(act.name), acts.WorkAwaited: self.wait,
-            acts.NotedMessage: self.message, acts.ObjectsExchanged: self.objects, acts.GroupsMade: self.make,
-        }  # fmt: skip
+            acts.DeviceComputing: self.compute,
+            acts.Computed: self.be_busy,
+            acts.CollectiveBegun: self.collective,
+            acts.HostCopyBegun: self.copy,
+            acts.HostCopyAwaited: lambda act: self.copies.wait(act.owner),
+            acts.InstantMarked: lambda act: program_calls.mark(act.name),
+            acts.WorkAwaited: self.wait,
+            acts.NotedMessage: self.message,
+            acts.ObjectsExchanged: self.objects,
+            acts.GroupsMade: self.make,
+        }
 
     def replay(self) -> None:
         if self.trace.told is None:
@@ -155,9 +161,7 @@ class Replayer:
         for number in own_parts(act).get(self.rank, ()):
             name, ranks = act.parts[number]
             self.groups.append(
-                self.world.group_kind(
-                    self.world, name, ranks, act.timeout, act.backend, act.description, None
-                )
+                self.world.group_kind(self.world, name, ranks, act.timeout, act.backend, act.description, None)
             )
 
     def __repr__(self) -> str:

@@ -52,9 +52,14 @@ class Program:
         self.lines: list[str] = []
         self._fresh: queue.Queue[str | None] = queue.Queue()
         self.process = subprocess.Popen(
-            [sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            cwd=folder, text=True, env={**os.environ, "PYTHONPATH": str(HERE), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
-        )  # fmt: skip
+            [sys.executable, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(HERE), "PYTHONIOENCODING": "utf-8", "COLUMNS": "80"},
+        )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -72,9 +77,7 @@ class Program:
             try:
                 line = self._fresh.get(timeout=max(end - time.monotonic(), 0.01))
             except queue.Empty:
-                raise AssertionError(
-                    f"waited for {wanted}, and there came:\n" + "\n".join(self.lines)
-                ) from None
+                raise AssertionError(f"waited for {wanted}, and there came:\n" + "\n".join(self.lines)) from None
             assert line is not None, f"it ended without {wanted}:\n" + "\n".join(self.lines)
             self.lines.append(line)
         return self.lines

@@ -66,10 +66,7 @@ class Class:
         for _ in range(steps):
             training = Training(self.room.state, self.room.step)
             loss = training.step(0, 1)
-            self.hear(
-                who,
-                Saved(self.room.generation.number, training.step_number, loss, training.state().text()),
-            )
+            self.hear(who, Saved(self.room.generation.number, training.step_number, loss, training.state().text()))
 
     def done(self, *who: str, digest: str = "") -> None:
         for one in who:

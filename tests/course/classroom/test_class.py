@@ -50,10 +50,7 @@ def test_sixteen_join_two_are_killed_and_the_weights_are_the_golden_ones(tmp_pat
         assert ends.pop("P3") == ends.pop("P8") == -signal.SIGKILL and set(ends.values()) == {0}
         assert f"weights {golden()[80]}" in students.said("P0")
     certificate = (tmp_path / "class-certificate.html").read_text("utf-8")
-    assert (
-        certificate.count(f"✔ <code>{golden()[80]}</code>") == 14
-        and "was not there at the end" in certificate
-    )
+    assert certificate.count(f"✔ <code>{golden()[80]}</code>") == 14 and "was not there at the end" in certificate
     live = (tmp_path / "class.html").read_text("utf-8")
     assert "the class is over" in live and 'http-equiv="refresh"' not in live
 
@@ -61,10 +58,7 @@ def test_sixteen_join_two_are_killed_and_the_weights_are_the_golden_ones(tmp_pat
 @pytest.mark.slow
 def test_a_small_class_its_race_who_leaves_and_a_teacher_who_goes(tmp_path: Path) -> None:
     names = ["Ada", "Bob", "Kim", "Lee"]
-    with (
-        Teacher(tmp_path, "--pace", "0.05") as teacher,
-        Students(tmp_path, teacher.address, names) as students,
-    ):
+    with Teacher(tmp_path, "--pace", "0.05") as teacher, Students(tmp_path, teacher.address, names) as students:
         teacher.wait_for(lambda lines: sum(" joins: " in line for line in lines) == 4)
         teacher.say("race")
         teacher.wait_for("wins")
@@ -95,20 +89,7 @@ def test_a_small_class_its_race_who_leaves_and_a_teacher_who_goes(tmp_path: Path
 @pytest.mark.slow
 def test_on_a_screen(tmp_path: Path) -> None:
     """Names as they are, a picture, and what is typed, in 80 columns."""
-    command = [
-        "class",
-        "host",
-        "--port",
-        "0",
-        "--listen",
-        "127.0.0.1",
-        "--word",
-        WORD,
-        "--pace",
-        "0",
-        "--steps",
-        "20",
-    ]
+    command = ["class", "host", "--port", "0", "--listen", "127.0.0.1", "--word", WORD, "--pace", "0", "--steps", "20"]
     with Terminal(*command, cwd=tmp_path, columns=80, rows=40) as teacher:
         address = teacher.see("mtd class join", "nobody is here yet").split()[3]
         names = ["[red]Bob", "张伟", "Ada\x1b[2J"]
@@ -119,9 +100,7 @@ def test_on_a_screen(tmp_path: Path) -> None:
             teacher.see("nonsense: there is no such word")
             teacher.press("start\r")
             shown = teacher.see(
-                "20 steps are made, and the weights are the golden ones",
-                "✔ golden weights at step 20",
-                "●╌",
+                "20 steps are made, and the weights are the golden ones", "✔ golden weights at step 20", "●╌"
             )
             teacher.press("race\r")
             teacher.see("4 laptops are needed for a race of 2 tables, and 3 are here")
@@ -136,9 +115,7 @@ def test_on_a_screen(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_knows_the_word_and_writes_a_program_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_knows_the_word_and_writes_a_program_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may speak in its own name, and that is all: no rank, no orders, no look at others."""
     with Teacher(tmp_path, "--pace", "0.05") as teacher:
         address = teacher.address
@@ -150,10 +127,13 @@ def test_who_knows_the_word_and_writes_a_program_of_their_own(
             teacher.say("start")
             teacher.wait_for(r"step \d+ of 160")
             for wrong in [
-                lambda: mallory.set("roster", b"me"), lambda: mallory.queue_pop("desk"),
-                lambda: mallory.set("g/1/0/default_pg/1/mqtt/0", b"me"), lambda: mallory.get("g/1/0/default_pg/1/mqtt/0"),
-                lambda: mallory.queue_push("desk", b"0" * 16 + b' ["Leave"]'), lambda: mallory.queue_push("to/x", b"x"),
-            ]:  # fmt: skip
+                lambda: mallory.set("roster", b"me"),
+                lambda: mallory.queue_pop("desk"),
+                lambda: mallory.set("g/1/0/default_pg/1/mqtt/0", b"me"),
+                lambda: mallory.get("g/1/0/default_pg/1/mqtt/0"),
+                lambda: mallory.queue_push("desk", b"0" * 16 + b' ["Leave"]'),
+                lambda: mallory.queue_push("to/x", b"x"),
+            ]:
                 with pytest.raises(DistStoreError, match=r"(?s)laptop|orders"):
                     wrong()
             for said in (
@@ -176,9 +156,7 @@ def test_who_knows_the_word_and_writes_a_program_of_their_own(
 
 
 @pytest.mark.slow
-def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with Teacher(tmp_path, "--seats", "1") as teacher:
         address = teacher.address
 
@@ -186,9 +164,7 @@ def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(
             assert main(["class", "join", *words]) != 0
             return " ".join(capfd.readouterr().err.split())
 
-        assert "(rivet: that looks mistyped)" in join(
-            address, "--word", "maple-rivet-otter-cloud", "--name", "Bob"
-        )
+        assert "(rivet: that looks mistyped)" in join(address, "--word", "maple-rivet-otter-cloud", "--name", "Bob")
         with Students(tmp_path, address, ["Ada"]) as students:
             teacher.wait_for("Ada joins")
             assert "--seats 2" in join(address, "--word", WORD, "--name", "\x1b[31mBob[red]")
@@ -203,9 +179,7 @@ def test_a_teacher_who_is_killed_and_what_wrong_ways_in_say(
             assert "does not answer any more" in " ".join(students.said("Ada").split())
 
 
-def test_wrong_addresses_and_words(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_addresses_and_words(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         closed = f"127.0.0.1:{free.getsockname()[1]}"
@@ -228,19 +202,29 @@ def test_wrong_addresses_and_words(
 @pytest.mark.parametrize(
     ("said", "found"),
     [
-        ("192.168.1.5", ("192.168.1.5", 1883)), ("192.168.1.5:99", ("192.168.1.5", 99)), ("[::1]:7", ("::1", 7)),
-        ("::1", ("::1", 1883)), ("mqtt://teacher.local:80/", ("teacher.local", 80)),
+        ("192.168.1.5", ("192.168.1.5", 1883)),
+        ("192.168.1.5:99", ("192.168.1.5", 99)),
+        ("[::1]:7", ("::1", 7)),
+        ("::1", ("::1", 1883)),
+        ("mqtt://teacher.local:80/", ("teacher.local", 80)),
     ],
-)  # fmt: skip
+)
 def test_addresses(said: str, found: tuple[str, int]) -> None:
     assert joining.place(said) == found
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--seats", "0"], ["--seats", "9999"], ["--steps", "161"], ["--pace", "-1"], ["--race", "ring"], ["--word", "?"],
-     ["--page", "/nowhere/at/all.html"]],
-)  # fmt: skip
+    [
+        ["--seats", "0"],
+        ["--seats", "9999"],
+        ["--steps", "161"],
+        ["--pace", "-1"],
+        ["--race", "ring"],
+        ["--word", "?"],
+        ["--page", "/nowhere/at/all.html"],
+    ],
+)
 def test_a_class_that_cannot_be(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["class", "host", *wrong]) == 2
     assert "mtd class host:" in capsys.readouterr().err

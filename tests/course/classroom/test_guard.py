@@ -32,36 +32,55 @@ def may(guard: StoreGuard, operation: str, key: str, value: bytes = b"", mark: i
 @pytest.mark.parametrize(
     ("operation", "key", "value"),
     [
-        ("queue_push", "desk", ME.encode() + b" hello"), ("wait", f"to/{ME}", b""), ("queue_pop_now", f"to/{ME}", b""),
-        ("compare_set", "g/3/0/default_pg/world_size", b"2"), ("add", "g/3/0/default_pg/here/1", b"1"),
-        ("set", "g/3/0/default_pg/1/mqtt/1", b"card"), ("add", "g/3/0/default_pg/1/mqtt/1/taken", b"1"),
-        ("wait", "g/3/0/default_pg/1/mqtt/0", b""), ("get", "g/3/0/default_pg/1/mqtt/0", b""),
-        ("set", "g/3/0/default_pg/left/1/1", b""), ("add", "g/3/0/default_pg/left/1", b"1"),
+        ("queue_push", "desk", ME.encode() + b" hello"),
+        ("wait", f"to/{ME}", b""),
+        ("queue_pop_now", f"to/{ME}", b""),
+        ("compare_set", "g/3/0/default_pg/world_size", b"2"),
+        ("add", "g/3/0/default_pg/here/1", b"1"),
+        ("set", "g/3/0/default_pg/1/mqtt/1", b"card"),
+        ("add", "g/3/0/default_pg/1/mqtt/1/taken", b"1"),
+        ("wait", "g/3/0/default_pg/1/mqtt/0", b""),
+        ("get", "g/3/0/default_pg/1/mqtt/0", b""),
+        ("set", "g/3/0/default_pg/left/1/1", b""),
+        ("add", "g/3/0/default_pg/left/1", b"1"),
         ("set", "g/2/1/default_pg/1/mqtt/0", b"card"),
     ],
-)  # fmt: skip
+)
 def test_what_it_needs(guard: StoreGuard, operation: str, key: str, value: bytes) -> None:
     assert may(guard, operation, key, value), guard
-    assert not may(guard, operation, key, value, mark=MALLORY), (
-        "the same by somebody without a seat at that table"
-    )
+    assert not may(guard, operation, key, value, mark=MALLORY), "the same by somebody without a seat at that table"
 
 
 @pytest.mark.parametrize(
     ("operation", "key", "value"),
     [
-        ("queue_push", "desk", b"%016x I am Mallory" % MALLORY), ("queue_push", "desk", b""), ("queue_push", "desk", ME.encode()),
-        ("queue_push", f"to/{MALLORY:016x}", ME.encode() + b" obey"), ("queue_push", f"to/{ME}", ME.encode() + b" x"),
-        ("queue_push", "g/3/0/x", b"x"), ("queue_push", "desk", ME.encode() + b" " * (MAX_MESSAGE + 2)),
-        ("queue_pop_now", "desk", b""), ("queue_pop", "desk", b""), ("queue_pop_now", f"to/{MALLORY:016x}", b""),
-        ("wait", f"to/{MALLORY:016x}", b""), ("set", f"to/{ME}", b"x"), ("delete_key", f"to/{ME}", b""),
-        ("num_keys", "", b""), ("set", "roster", b"me"),
-        ("set", "g/3/0/default_pg/1/mqtt/0", b"I am rank 0"), ("add", "g/3/0/default_pg/here/0", b"1"),
-        ("delete_key", "g/3/0/default_pg/1/mqtt/0", b""), ("set", "g/3/0/default_pg/left/0/1", b""),
-        ("set", "g/3/1/default_pg/1/mqtt/1", b"x"), ("set", "g/4/0/default_pg/1/mqtt/1", b"x"),
-        ("set", "g/03/0/x/../../4", b"x" * (17 << 10)), ("set", "g/3/0/", b"x"), ("set", "g/3/0/\x1b", b"x"), ("eval", "x", b"1"),
+        ("queue_push", "desk", b"%016x I am Mallory" % MALLORY),
+        ("queue_push", "desk", b""),
+        ("queue_push", "desk", ME.encode()),
+        ("queue_push", f"to/{MALLORY:016x}", ME.encode() + b" obey"),
+        ("queue_push", f"to/{ME}", ME.encode() + b" x"),
+        ("queue_push", "g/3/0/x", b"x"),
+        ("queue_push", "desk", ME.encode() + b" " * (MAX_MESSAGE + 2)),
+        ("queue_pop_now", "desk", b""),
+        ("queue_pop", "desk", b""),
+        ("queue_pop_now", f"to/{MALLORY:016x}", b""),
+        ("wait", f"to/{MALLORY:016x}", b""),
+        ("set", f"to/{ME}", b"x"),
+        ("delete_key", f"to/{ME}", b""),
+        ("num_keys", "", b""),
+        ("set", "roster", b"me"),
+        ("set", "g/3/0/default_pg/1/mqtt/0", b"I am rank 0"),
+        ("add", "g/3/0/default_pg/here/0", b"1"),
+        ("delete_key", "g/3/0/default_pg/1/mqtt/0", b""),
+        ("set", "g/3/0/default_pg/left/0/1", b""),
+        ("set", "g/3/1/default_pg/1/mqtt/1", b"x"),
+        ("set", "g/4/0/default_pg/1/mqtt/1", b"x"),
+        ("set", "g/03/0/x/../../4", b"x" * (17 << 10)),
+        ("set", "g/3/0/", b"x"),
+        ("set", "g/3/0/\x1b", b"x"),
+        ("eval", "x", b"1"),
     ],
-)  # fmt: skip
+)
 def test_what_nobody_may(guard: StoreGuard, operation: str, key: str, value: bytes) -> None:
     assert not may(guard, operation, key, value)
     assert sum(guard.refused.values()) == 1
@@ -85,8 +104,10 @@ def test_a_flood_ends(guard: StoreGuard) -> None:
 
 
 @given(
-    st.sampled_from([*OPERATIONS, "", "__class__"]), st.lists(st.text(max_size=30), max_size=3), st.lists(st.binary(max_size=30), max_size=3)
-)  # fmt: skip
+    st.sampled_from([*OPERATIONS, "", "__class__"]),
+    st.lists(st.text(max_size=30), max_size=3),
+    st.lists(st.binary(max_size=30), max_size=3),
+)
 def test_any_command_of_a_stranger_is_refused(operation: str, keys: list[str], values: list[bytes]) -> None:
     guard = StoreGuard()
     why = guard(MALLORY, StoreRequest(operation, keys, values, 1.0), KeyValues())

@@ -22,14 +22,7 @@ from mtd.course.classroom.messages import Drawn, Hello, Leave, Pulse, Ready, Sav
 from mtd.course.classroom.room import ClassPlan, Room
 from mtd.course.classroom.seats import HERE
 from mtd.course.classroom.story import KEPT, Story
-from mtd.course.classroom.training import (
-    FASTEST,
-    NUMBERS,
-    StateError,
-    Training,
-    TrainingState,
-    script,
-)
+from mtd.course.classroom.training import FASTEST, NUMBERS, StateError, Training, TrainingState, script
 from tests.course.classroom.room_tools import Class
 from transports.stores.key_values import KeyValues
 from transports.stores.protocol import StoreRequest
@@ -66,11 +59,7 @@ def journals(draw: Any) -> str:
         line: dict[str, Any] = {"what": what, "rank": rank, "at": at, "until": at + draw(small)}
         line |= {"group": draw(st.sampled_from(["", "g"])), "op": "all_reduce", "nth": draw(small)}
         if what in ("send", "receive", "post", "wait"):
-            line |= {
-                "from" if what == "receive" else "to": draw(small),
-                "bytes": draw(small),
-                "arrived": at,
-            }
+            line |= {"from" if what == "receive" else "to": draw(small), "bytes": draw(small), "arrived": at}
         if draw(st.booleans()):
             line |= {"seq": draw(small), "step": draw(small)}
         lines.append(line)
@@ -79,20 +68,7 @@ def journals(draw: Any) -> str:
         draw(st.sampled_from(lines)),
     )
     if how == "number":
-        word = [
-            "bytes",
-            "at",
-            "until",
-            "arrived",
-            "memory",
-            "root",
-            "to",
-            "from",
-            "seq",
-            "step",
-            "nth",
-            "rank",
-        ]
+        word = ["bytes", "at", "until", "arrived", "memory", "root", "to", "from", "seq", "step", "nth", "rank"]
         odd[draw(st.sampled_from(word))] = draw(lengths)
     elif how == "text":
         odd[draw(st.sampled_from(["group", "op", "site", "error", "dtype"]))] = draw(texts)
@@ -105,8 +81,7 @@ def journals(draw: Any) -> str:
 
 
 floats = st.one_of(
-    st.sampled_from([0.0, 4.0, -4.0, 4.5, 1 / 256, 1e-300, 65536.0, -65537.0, 1e300, -1e300]),
-    st.floats(),
+    st.sampled_from([0.0, 4.0, -4.0, 4.5, 1 / 256, 1e-300, 65536.0, -65537.0, 1e300, -1e300]), st.floats()
 )
 states = st.one_of(
     st.tuples(floats, floats).map(lambda two: np.repeat(np.array(two, "<f8"), NUMBERS).tobytes().hex()),
@@ -119,9 +94,7 @@ def words(draw: Any) -> bytes | tuple[str, dict[str, Any]]:
     """What Mallory says. A message of a known kind is made when it is said, with the generation and step of then."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.one_of(st.binary(max_size=50), anything.map(lambda a: json.dumps(a).encode())))
-    kind = draw(
-        st.sampled_from([*sorted(messages.SAID), "Drawn", "Drawn", "Drawn", "Saved", "Saved", "Raced"])
-    )
+    kind = draw(st.sampled_from([*sorted(messages.SAID), "Drawn", "Drawn", "Drawn", "Saved", "Saved", "Raced"]))
     fields = messages.FIELDS[messages.SAID[kind]]
     return kind, {
         "name": draw(texts), "where": draw(texts), "why": draw(texts), "digest": draw(texts),
@@ -231,12 +204,17 @@ SEND = {"what": "send", "rank": 1, "to": 0, "at": 0, "bytes": 1}
 @pytest.mark.parametrize(
     "line",
     [
-        {**SEND, "bytes": -1}, {**SEND, "bytes": -(10**30)}, {**SEND, "to": -5}, {"what": "send", "rank": 1, "at": 0},
+        {**SEND, "bytes": -1},
+        {**SEND, "bytes": -(10**30)},
+        {**SEND, "to": -5},
+        {"what": "send", "rank": 1, "at": 0},
         {"what": "world", "rank": 1, "world_size": 2, "at": 0, "wall": 1e300},
         {"what": "world", "rank": 1, "world_size": 2, "at": 0, "wall": 10**400},
-        {**SEND, "op": "\ud800\x1b[2J"}, {**SEND, "site": "x" * 50_000}, {**SEND, "shape": [0] * 9000},
+        {**SEND, "op": "\ud800\x1b[2J"},
+        {**SEND, "site": "x" * 50_000},
+        {**SEND, "shape": [0] * 9000},
     ],
-)  # fmt: skip
+)
 def test_a_line_of_a_journal_that_cannot_be(line: dict[str, Any]) -> None:
     here = in_class(line, SEND)
     assert here.room.drawing is not None and len(str(here.room.drawing.scene)) < 5000
@@ -278,7 +256,7 @@ def test_weights_that_no_step_leaves(weight: float) -> None:
 def test_a_step_from_any_weights_that_are_taken_leaves_such(seed: int, step: int) -> None:
     """So nobody can bring weights from which the others could not go on."""
     draw, most = np.random.default_rng(seed), script().LARGEST
-    state = TrainingState(most * draw.choice([-1.0, 1.0], NUMBERS), FASTEST * draw.choice([-1.0, 1.0], NUMBERS))  # fmt: skip
+    state = TrainingState(most * draw.choice([-1.0, 1.0], NUMBERS), FASTEST * draw.choice([-1.0, 1.0], NUMBERS))
     training = Training(TrainingState.of(state.text()), step)
     assert 0 <= training.step(0, 1) <= messages.MOST
     TrainingState.of(training.state().text())

@@ -109,11 +109,7 @@ def check_views(room: Room) -> None:
     assert all(0 <= arrow.departed <= arrow.arrived for arrow in scene.arrows)
     picture = view.picture(room, 80)
     assert picture is not None and all(len(line) <= 80 for line in picture.lines)
-    assert all(
-        name in page
-        for name in ("Ada", "Lee")
-        for page in (pages.live(room, "join"), pages.certificate(room))
-    )
+    assert all(name in page for name in ("Ada", "Lee") for page in (pages.live(room, "join"), pages.certificate(room)))
 
 
 def test_the_end_of_the_store_ends_a_laptop_in_words() -> None:
@@ -157,13 +153,7 @@ def test_an_order_that_makes_no_sense_is_not_carried_out() -> None:
 
     thread = SYSTEM.start(live, "Ada")
     assert heard(store) == "Hello"
-    for data in (
-        b"",
-        b"nonsense",
-        b'["Pulse"]',
-        b'["Eval","1"]',
-        messages.encode(Welcome(1, "Ada")),
-    ):
+    for data in (b"", b"nonsense", b'["Pulse"]', b'["Eval","1"]', messages.encode(Welcome(1, "Ada"))):
         store.queue_push(f"to/{me}", data)
     for order in HOSTILE:
         store.queue_push(f"to/{me}", messages.encode(order))

@@ -225,11 +225,7 @@ def test_unplug_and_plug() -> None:
     here.fetch()
     here.gather("Ada", "Bob", "Kim")
     assert here.ranks() == ["Ada", "Bob", "Kim"]
-    for act, said in [
-        (here.room.unplug, "nobody"),
-        (here.room.plug, "Ada"),
-        (lambda _: here.room.start(), ""),
-    ]:
+    for act, said in [(here.room.unplug, "nobody"), (here.room.plug, "Ada"), (lambda _: here.room.start(), "")]:
         with pytest.raises(Cannot):
             act(said)
 
@@ -284,16 +280,15 @@ def test_two_tables_race_and_the_odd_one_watches() -> None:
     here.gather(*names)
     orders = [here.last(name) for name in names[:4]]
     assert [(o.table, o.algorithm, o.rank, o.size) for o in orders] == [
-        (0, "ring", 0, 2), (0, "ring", 1, 2), (1, "binomial", 0, 2), (1, "binomial", 1, 2),
-    ]  # fmt: skip
+        (0, "ring", 0, 2),
+        (0, "ring", 1, 2),
+        (1, "binomial", 0, 2),
+        (1, "binomial", 1, 2),
+    ]
     assert isinstance(here.last("Mia"), Gather)
     now = here.room.generation.number
     here.hear("Ada", Raced(now, 0.0, 0, True))  # nobody runs before the start
-    for word in (
-        Prepared(now),
-        Lost(now, 0, "I would like another race"),
-        Raced(now, 0.1, 8, True),
-    ):
+    for word in (Prepared(now), Lost(now, 0, "I would like another race"), Raced(now, 0.1, 8, True)):
         here.hear("Mia", word)  # who only watches
     assert here.room.phase == "racing" and here.room.generation.number == now
     for name in names[:4]:
@@ -340,14 +335,36 @@ def test_a_race_that_cannot_be() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"[", b"null", b"[]", b"{}", b"[[]]", b'["Train"]', b'["__class__"]', b'["Hello"]', b"\xff\xfe",
-        b'["Hello","a","b",1]', b'["Hello","a","b",true,"c"]', b'["Hello",["a"],"b",1,"c"]', b"[" * 100_000,
-        b'["Ready",1e400]', b'["Ready",NaN]', b'["Ready",99999999999999999999]', b'["Ready","1"]',
-        b'["Saved",1,1,NaN,"00"]', b'["Saved",1,1,Infinity,"00"]', b'["Hello","' + b"x" * 100 + b'","0",1,""]',
-        b'["Welcome",1,"I am the host"]', b'["Train",1,0,1,0,20,"","binomial",0,0]', b'["Over","all of you"]',
-        b'["Pulse"]' + b" " * messages.MAX_MESSAGE, b'["Pulse","rank",0]', b"cos\nsystem\n(S'ls'\ntR.", b"\x80\x04K\x01.",
+        b"",
+        b"[",
+        b"null",
+        b"[]",
+        b"{}",
+        b"[[]]",
+        b'["Train"]',
+        b'["__class__"]',
+        b'["Hello"]',
+        b"\xff\xfe",
+        b'["Hello","a","b",1]',
+        b'["Hello","a","b",true,"c"]',
+        b'["Hello",["a"],"b",1,"c"]',
+        b"[" * 100_000,
+        b'["Ready",1e400]',
+        b'["Ready",NaN]',
+        b'["Ready",99999999999999999999]',
+        b'["Ready","1"]',
+        b'["Saved",1,1,NaN,"00"]',
+        b'["Saved",1,1,Infinity,"00"]',
+        b'["Hello","' + b"x" * 100 + b'","0",1,""]',
+        b'["Welcome",1,"I am the host"]',
+        b'["Train",1,0,1,0,20,"","binomial",0,0]',
+        b'["Over","all of you"]',
+        b'["Pulse"]' + b" " * messages.MAX_MESSAGE,
+        b'["Pulse","rank",0]',
+        b"cos\nsystem\n(S'ls'\ntR.",
+        b"\x80\x04K\x01.",
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_dropped_and_changes_nothing(data: bytes) -> None:
     here = Class("Ada", "Bob")
     here.start("Ada", "Bob")
@@ -360,9 +377,7 @@ def test_nonsense_is_dropped_and_changes_nothing(data: bytes) -> None:
 def test_nobody_can_ask_for_a_rank() -> None:
     """No word that a laptop can say has a place for one, but for whom it has lost."""
     with_rank = [
-        kind
-        for kind, fields in messages.FIELDS.items()
-        if "rank" in fields and kind.__name__ in messages.SAID
+        kind for kind, fields in messages.FIELDS.items() if "rank" in fields and kind.__name__ in messages.SAID
     ]
     assert with_rank == [Lost]
     here = Class("Ada")
@@ -382,12 +397,7 @@ def test_who_is_in_no_roster_is_not_heard() -> None:
     assert here.room.phase == "gathering"
     here.wait(20.0, "Ada", "Bob", "Mallory")  # … until patience ends
     now = here.room.generation.number
-    for word in (
-        Saved(now, 1, 0.0, beginning()),
-        Done(now, "0" * 16),
-        Drawn(now, 1, "{}"),
-        Lost(now, 0, ""),
-    ):
+    for word in (Saved(now, 1, 0.0, beginning()), Done(now, "0" * 16), Drawn(now, 1, "{}"), Lost(now, 0, "")):
         here.room.hear("Mallory", messages.encode(word), here.now)
     assert here.room.step == 0 and "Mallory" not in here.ranks()
 

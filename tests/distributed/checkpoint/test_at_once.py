@@ -79,9 +79,7 @@ def test_a_reader_that_has_read_the_index_when_others_save(
     assert turn == (1 if saves == 1 else 1 + saves)  # one old generation is there, two are not
 
 
-def test_a_reader_that_has_its_files_open_when_others_save(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_has_its_files_open_when_others_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, 1)
     check = folder.Checkpoint.check_bytes
 
@@ -121,10 +119,12 @@ def test_processes_that_save_and_read(tmp_path: Path) -> None:
     workers = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, tmp_path, role, str(number)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for role, number in roles
-    ]  # fmt: skip
+    ]
     try:
         said = [worker.communicate() for worker in workers[:2]]
         (tmp_path / "over").write_text("")

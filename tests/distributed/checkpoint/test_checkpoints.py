@@ -111,9 +111,7 @@ def test_one_rank_that_cannot_write_fails_the_save_everywhere(tmp_path: Path) ->
 
     def failing() -> None:
         folder = tmp_path if dist.get_rank() == 0 else tmp_path / "index.json" / "under a file"
-        with pytest.raises(
-            CheckpointException, match=r"nothing was saved .* rank 1: NotADirectoryError"
-        ) as e:
+        with pytest.raises(CheckpointException, match=r"nothing was saved .* rank 1: NotADirectoryError") as e:
             dcp.save(state(2, Shard(0), True), checkpoint_id=folder)
         assert list(e.value.failures) == [1]
 

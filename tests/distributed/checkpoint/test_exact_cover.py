@@ -38,10 +38,12 @@ def tilings(draw: Any, shape: tuple[int, ...]) -> list[Box]:
         offsets, sizes = boxes.pop(number)
         place = draw(st.integers(0, sizes[axis]))
         for begin, extent in ((0, place), (place, sizes[axis] - place)):
-            boxes.append(Box(
-                (*offsets[:axis], offsets[axis] + begin, *offsets[axis + 1 :]),
-                (*sizes[:axis], extent, *sizes[axis + 1 :]),
-            ))  # fmt: skip
+            boxes.append(
+                Box(
+                    (*offsets[:axis], offsets[axis] + begin, *offsets[axis + 1 :]),
+                    (*sizes[:axis], extent, *sizes[axis + 1 :]),
+                )
+            )
     return boxes
 
 
@@ -154,9 +156,8 @@ def damaged(draw: Any) -> tuple[tuple[int, ...], list[Box], Callable[[list[Any]]
 
     def act(chunks: list[Any]) -> str:
         at = next(
-            n for n, chunk in enumerate(chunks)
-            if (tuple(chunk["offsets"]), tuple(chunk["sizes"])) == boxes[number]
-        )  # fmt: skip
+            n for n, chunk in enumerate(chunks) if (tuple(chunk["offsets"]), tuple(chunk["sizes"])) == boxes[number]
+        )
         if how == "remove":
             del chunks[at]
         elif how == "double":

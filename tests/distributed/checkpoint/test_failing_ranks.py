@@ -10,11 +10,7 @@ import pytest
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 import minitorch_dist.distributed.checkpoint as dcp
-from minitorch_dist.distributed.checkpoint import (
-    CheckpointException,
-    values,
-    writing,
-)
+from minitorch_dist.distributed.checkpoint import CheckpointException, values, writing
 from minitorch_dist.distributed.checkpoint.folder import INDEX
 from minitorch_dist.launching import launch
 from tests.odd_files import snapshot
@@ -75,10 +71,7 @@ def test_all_ranks_hear_why(
         found = {f"x{rank}": mt.zeros(4) for rank in range(size)} | {"turn": 0}
         dcp.load(found, checkpoint_id=tmp_path)
         assert found["turn"] == 1 and found[f"x{size - 1}"].tolist() == [1.0] * 4
-        assert set(before) == {
-            INDEX,
-            *(name for name in before if name.endswith(f"{size:05d}.safetensors")),
-        }
+        assert set(before) == {INDEX, *(name for name in before if name.endswith(f"{size:05d}.safetensors"))}
         assert len(before) == 1 + size, "the failed save left something behind"
         dist.barrier()
         save(tmp_path, 3)
@@ -93,9 +86,7 @@ def test_all_ranks_hear_why(
     assert all(ranks == [victim] for _, ranks in told)
 
 
-def test_ctrl_c_on_rank_0_does_not_let_the_others_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_on_rank_0_does_not_let_the_others_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A notebook lives on after it."""
     for function in ("prepare", "write_index"):
         right = getattr(writing, function)

@@ -62,23 +62,13 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_files_of_others_survive(place: Path) -> None:
-    for name in (
-        "model-00001-of-00002",
-        "model-00002-of-00002",
-        "0123456789ab-00000-of-00001",
-        "x-of-y",
-    ):
+    for name in ("model-00001-of-00002", "model-00002-of-00002", "0123456789ab-00000-of-00001", "x-of-y"):
         with (place / f"{name}.safetensors").open("wb") as file:
             container.write(file, {"w": np.ones(3)}, {"format": "pt"})
     (place / "fedcba987654-00000-of-00001.safetensors").write_bytes(b"no safetensors at all")
     (place / "aaaaaaaaaaaa-00000-of-00001.safetensors").symlink_to("victim")
     os.mkfifo(place / "bbbbbbbbbbbb-00000-of-00001.safetensors")
-    for name in (
-        "model.safetensors.index.json",
-        ".x-of-y.safetensors.1.tmp",
-        f".{INDEX}.1.2.tmp",
-        "config.json",
-    ):
+    for name in ("model.safetensors.index.json", ".x-of-y.safetensors.1.tmp", f".{INDEX}.1.2.tmp", "config.json"):
         (place / name).write_text("{}")
     before = snapshot(place.parent)
     for turn in range(1, 5):
@@ -249,18 +239,9 @@ def test_a_part_of_a_tensor_is_checked_as_a_whole(place: Path) -> None:
     dcp.save({"x": x}, checkpoint_id=place, no_dist=True)
     found = Checkpoint(place)
     with closing(found):
-        for offsets, sizes in [
-            ((0, 0), (4, 6)),
-            ((1, 0), (2, 6)),
-            ((0, 2), (4, 3)),
-            ((3, 5), (1, 1)),
-        ]:
+        for offsets, sizes in [((0, 0), (4, 6)), ((1, 0), (2, 6)), ((0, 2), (4, 3)), ((3, 5), (1, 1))]:
             box = folder.Box(offsets, sizes)
-            for into in (
-                np.zeros(sizes),
-                np.zeros(sizes[::-1], np.float32).T,
-                np.zeros(sizes, np.float32),
-            ):
+            for into in (np.zeros(sizes), np.zeros(sizes[::-1], np.float32).T, np.zeros(sizes, np.float32)):
                 found.check("x", box)
                 found.read("x", box, into)
                 rows, columns = (slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))
@@ -313,9 +294,7 @@ def test_what_killed_saves_left_is_swept_when_nobody_holds_it(place: Path) -> No
     assert not alive.path.exists() and len(parts(place)) == 2
 
 
-def test_without_locks_nothing_grows_and_nothing_unproved_goes(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_nothing_grows_and_nothing_unproved_goes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lock(self: Any, *args: Any, **more: Any) -> bool:
         raise keeper.NoLocks(37, "no locks available")
 
@@ -346,9 +325,7 @@ def test_a_save_that_fails_leaves_nothing(step: str, place: Path, monkeypatch: p
     assert load(place) == 3
 
 
-def test_an_error_after_the_index_is_in_place_loses_no_file(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_after_the_index_is_in_place_loses_no_file(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(place, 1)
     sweep, calls = writing._sweep, []
 

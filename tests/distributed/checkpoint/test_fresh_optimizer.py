@@ -11,24 +11,12 @@ import pytest
 import minitorch_dist as mt
 from minitorch_dist import nn
 from minitorch_dist.distributed import checkpoint
-from minitorch_dist.distributed.checkpoint.state_dict import (
-    _init_optim_state,
-    get_state_dict,
-    set_state_dict,
-)
+from minitorch_dist.distributed.checkpoint.state_dict import _init_optim_state, get_state_dict, set_state_dict
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.launching import launch
 
-KINDS = [
-    (mt.optim.Adam, {}),
-    (mt.optim.SGD, {"momentum": 0.9}),
-    (mt.optim.AdamW, {"amsgrad": True}),
-]
+KINDS = [(mt.optim.Adam, {}), (mt.optim.SGD, {"momentum": 0.9}), (mt.optim.AdamW, {"amsgrad": True})]
 
 
 def net() -> Any:

@@ -28,9 +28,13 @@ def state(fill: float) -> dict[str, Any]:
     whole = mt.arange(21.0).reshape(7, 3) * bool(fill)
     sharded = distribute_tensor(whole, mesh, [Shard(0)])
     return {
-        "w": sharded, "b": mt.ones(4, dtype=mt.bfloat16) * fill, "s": mt.tensor(2.5 * fill), "none": None,
-        "step": 7 * fill, "deep": {"list": [{"x": mt.full((2,), 3.0 * fill)}], "pair": (1, fill)},
-    }  # fmt: skip
+        "w": sharded,
+        "b": mt.ones(4, dtype=mt.bfloat16) * fill,
+        "s": mt.tensor(2.5 * fill),
+        "none": None,
+        "step": 7 * fill,
+        "deep": {"list": [{"x": mt.full((2,), 3.0 * fill)}], "pair": (1, fill)},
+    }
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -63,13 +67,7 @@ def test_what_a_planner_saved_is_read(size: int, tmp_path: Path) -> None:
         found = state(0.0)
         dcp.load(found, checkpoint_id=tmp_path)
         whole = found["w"].full_tensor()
-        rest = (
-            found["b"].tolist(),
-            found["s"].item(),
-            found["step"],
-            found["none"],
-            found["deep"]["pair"],
-        )
+        rest = (found["b"].tolist(), found["s"].item(), found["step"], found["none"], found["deep"]["pair"])
         return whole.flatten().tolist(), rest, found["deep"]["list"][0]["x"].tolist()
 
     expected = ([float(n) for n in range(21)], ([1.0] * 4, 2.5, 7.0, None, (1, 1.0)), [3.0, 3.0])
@@ -81,22 +79,11 @@ def test_a_chunk_may_have_a_key_of_its_own(tmp_path: Path) -> None:
     arrays = {"x": np.arange(2.0), "x@2": np.arange(2.0, 5.0)}
     writing.write_part(tmp_path, "g-00000-of-00001.safetensors", arrays).close()
     chunks = [
-        {
-            "file": "g-00000-of-00001.safetensors",
-            "offsets": [begin],
-            "sizes": [array.size],
-            "key": key,
-        }
+        {"file": "g-00000-of-00001.safetensors", "offsets": [begin], "sizes": [array.size], "key": key}
         for begin, (key, array) in zip((0, 2), arrays.items(), strict=True)
     ]
     tensors = {"x": {"shape": [5], "dtype": "float64", "chunks": chunks}}
-    index = {
-        "format": "minitorch_dist checkpoint 1",
-        "generation": "g",
-        "tensors": tensors,
-        "values": {},
-        "paths": {},
-    }
+    index = {"format": "minitorch_dist checkpoint 1", "generation": "g", "tensors": tensors, "values": {}, "paths": {}}
     (tmp_path / "index.json").write_text(json.dumps(index))
     found = {"x": mt.zeros(5, dtype=mt.float64)}
     dcp.load(found, checkpoint_id=tmp_path)

@@ -37,11 +37,13 @@ def test_a_rank_that_dies_while_saving_is_named(address: str, tmp_path: Path) ->
     cases = [(1, "write_part"), (2, "write_part"), (0, "write_index")]
     worlds = [
         nursery.World(
-            address.format(tmp_path / f"{number}"), 3, save_and_die,
+            address.format(tmp_path / f"{number}"),
+            3,
+            save_and_die,
             (str(tmp_path / f"saved{number}"), victim, function),
         )
         for number, (victim, function) in enumerate(cases)
-    ]  # fmt: skip
+    ]
     for number in range(len(cases)):
         (tmp_path / f"{number}").mkdir()
     for number, results in enumerate(nursery.run(worlds, at_once=3)):

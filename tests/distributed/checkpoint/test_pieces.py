@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from minitorch_dist.distributed.checkpoint.pieces import (
-    About,
-    Box,
-    contradictions,
-    overlap,
-    within,
-    writers,
-)
+from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, overlap, within, writers
 from minitorch_dist.distributed.tensor.placements import cut
 
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)

@@ -80,10 +80,17 @@ def test_values_come_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        {"packed": "!"}, {"packed": ""}, {"packed": 3}, {"saved": "AAAA"}, {"saved": []}, [], {},
-        {"packed": "", "saved": ""}, {"other": "x"},
+        {"packed": "!"},
+        {"packed": ""},
+        {"packed": 3},
+        {"saved": "AAAA"},
+        {"saved": []},
+        [],
+        {},
+        {"packed": "", "saved": ""},
+        {"other": "x"},
     ],
-)  # fmt: skip
+)
 def test_a_value_that_is_none(value: Any, tmp_path: Path) -> None:
     dcp.save({"x": mtd.ones(2), "n": 1}, checkpoint_id=tmp_path)
     index = json.loads((tmp_path / "index.json").read_text())

@@ -191,9 +191,7 @@ def test_the_error_says_where_and_what() -> None:
     lock = threading.Lock()
     assert cannot([{"x": lambda: 0}]) == "[0]['x']: a lambda cannot be sent; use a module-level function"
     assert cannot((1, [2, (i for i in ())])).startswith("[1][1]: a generator cannot be sent")
-    assert re.fullmatch(
-        r"\['a'\]: a .*Point cannot be sent: .*_thread.lock.*", cannot({"a": Point(1, {"b": lock})})
-    )
+    assert re.fullmatch(r"\['a'\]: a .*Point cannot be sent: .*_thread.lock.*", cannot({"a": Point(1, {"b": lock})}))
 
     def inner() -> None: ...
 
@@ -279,9 +277,7 @@ def test_an_exception_with_an_exception_inside() -> None:
 # ---------------------------------------------------------------------------------- without pickle
 
 
-def test_without_pickle_plain_values_travel_and_others_do_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_pickle_plain_values_travel_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     pickled, named = encode(Point(1, 2))[0], encode(values.twice)[0]
     monkeypatch.setenv(trust.VARIABLE, "0")
     for value in ({"a": [1, "b", timedelta(1)]}, mtd.ones(2), np.ones(3), ValueError("x")):

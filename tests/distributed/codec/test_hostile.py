@@ -244,13 +244,7 @@ def test_an_error_says_little_of_much() -> None:
 
 
 def test_an_exception_cannot_hide_its_methods_or_bring_odd_notes() -> None:
-    for attributes in (
-        {"add_note": 1},
-        {"__notes__": 3},
-        {"__notes__": [1]},
-        {3: 4},
-        {"args": print},
-    ):
+    for attributes in ({"add_note": 1}, {"__notes__": 3}, {"__notes__": [1]}, {3: 4}, {"args": print}):
         meta = bytearray([kinds.EXCEPTION])
         for part in (ValueError, (), attributes):
             meta += codec.encode(part, FULL)[0]

@@ -40,14 +40,22 @@ class Refused(ValueError):
 
 def simple() -> st.SearchStrategy[Any]:
     return st.one_of(
-        st.none(), st.booleans(), st.integers(), st.integers(-130, 130), st.floats(allow_nan=False), st.text(),
-        st.complex_numbers(allow_nan=False), st.binary(), st.sampled_from([mtd.float32, mtd.bfloat16, mtd.bool]),
-        st.timedeltas(), st.sampled_from([mtd.device("cpu"), mtd.device("cuda", 3), ...]),
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.integers(-130, 130),
+        st.floats(allow_nan=False),
+        st.text(),
+        st.complex_numbers(allow_nan=False),
+        st.binary(),
+        st.sampled_from([mtd.float32, mtd.bfloat16, mtd.bool]),
+        st.timedeltas(),
+        st.sampled_from([mtd.device("cpu"), mtd.device("cuda", 3), ...]),
         st.builds(slice, st.none() | st.integers(), st.integers(), st.integers()),
         st.sampled_from([twice, Point, Point.origin, print, math.sqrt, int, mtd.add, KeyError]),
         st.lists(st.integers(0, 5)).map(mtd.Size),
         st.builds(range, st.integers(), st.integers(), st.integers(1, 9)),
-    )  # fmt: skip
+    )
 
 
 def anything() -> st.SearchStrategy[Any]:
@@ -56,12 +64,15 @@ def anything() -> st.SearchStrategy[Any]:
     return st.recursive(
         simple(),
         lambda inner: st.one_of(
-            st.lists(inner), st.tuples(inner, inner), st.dictionaries(keys, inner),
-            st.frozensets(st.integers()), st.sets(st.text()),
+            st.lists(inner),
+            st.tuples(inner, inner),
+            st.dictionaries(keys, inner),
+            st.frozensets(st.integers()),
+            st.sets(st.text()),
             st.dictionaries(keys, inner).map(OrderedDict),
         ),
         max_leaves=20,
-    )  # fmt: skip
+    )
 
 
 def samples() -> list[Any]:

@@ -31,13 +31,7 @@ from minitorch_dist.distributed.fsdp import (
 from minitorch_dist.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy
 from minitorch_dist.distributed.optim import DistributedOptimizer
 from minitorch_dist.distributed.pipelining import PipelineStage, get_schedule_class
-from minitorch_dist.distributed.tensor import (
-    DTensor,
-    Partial,
-    Replicate,
-    Shard,
-    distribute_tensor,
-)
+from minitorch_dist.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from minitorch_dist.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -117,16 +111,17 @@ def of_fsdp() -> dict[str, str]:
     ways: dict[str, dict[str, Any]] = {
         "one unit": {},
         "layers": {"auto_wrap_policy": layers},
-        "by size": {
-            "auto_wrap_policy": lambda **given: size_based_auto_wrap_policy(**given, min_num_params=50)
-        },
+        "by size": {"auto_wrap_policy": lambda **given: size_based_auto_wrap_policy(**given, min_num_params=50)},
         "shard grad op": {"auto_wrap_policy": layers, "sharding_strategy": ShardingStrategy.SHARD_GRAD_OP},
         "no shard": {"auto_wrap_policy": layers, "sharding_strategy": ShardingStrategy.NO_SHARD},
         "halves": {"auto_wrap_policy": layers, "mixed_precision": halves},
         "offloaded": {"cpu_offload": CPUOffload(offload_params=True)},
-        "prefetch after": {"auto_wrap_policy": layers, "backward_prefetch": BackwardPrefetch.BACKWARD_POST,
-                           "forward_prefetch": True},
-    }  # fmt: skip
+        "prefetch after": {
+            "auto_wrap_policy": layers,
+            "backward_prefetch": BackwardPrefetch.BACKWARD_POST,
+            "forward_prefetch": True,
+        },
+    }
     for name, options in ways.items():
         model = FullyShardedDataParallel(made(), **options)
         found[name] = digest(trained(model, lambda m: m.clip_grad_norm_(0.5), name == "layers"))
@@ -223,8 +218,11 @@ def of_parallel_styles() -> dict[str, str]:
     inside = {"wide": ColwiseParallel(), "back": RowwiseParallel()}
     plans: dict[str, dict[str, Any]] = {
         "columns, rows": {**inside, "words": RowwiseParallel(input_layouts=Replicate())},
-        "columns of words": {**inside, "words": ColwiseParallel(output_layouts=Replicate()),
-                             "head": ColwiseParallel(output_layouts=Replicate())},
+        "columns of words": {
+            **inside,
+            "words": ColwiseParallel(output_layouts=Replicate()),
+            "head": ColwiseParallel(output_layouts=Replicate()),
+        },
         "along the sequence": {
             "words": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
             "norm": SequenceParallel(),
@@ -232,9 +230,12 @@ def of_parallel_styles() -> dict[str, str]:
             "back": RowwiseParallel(output_layouts=Shard(1)),
             "head": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
         },
-        "prepared": {**inside, "norm": PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Replicate()),
-                     "head": PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Replicate())},
-    }  # fmt: skip
+        "prepared": {
+            **inside,
+            "norm": PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Replicate()),
+            "head": PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Replicate()),
+        },
+    }
     found: dict[str, str] = {}
     for name, plan in plans.items():
         torch.manual_seed(0)
@@ -258,13 +259,7 @@ def of_parallel_styles() -> dict[str, str]:
 def of_pipelines() -> dict[str, str]:
     rank, size = dist.get_rank(), dist.get_world_size()
     found: dict[str, str] = {}
-    for name in (
-        "GPipe",
-        "1F1B",
-        "LoopedBFS",
-        "Interleaved1F1B",
-        "InterleavedZeroBubble",
-    ):
+    for name in ("GPipe", "1F1B", "LoopedBFS", "Interleaved1F1B", "InterleavedZeroBubble"):
         each = 1 if name in ("GPipe", "1F1B") else 2
         count = size * each
         numbers = [rank] if each == 1 else [rank, rank + size]
@@ -273,9 +268,7 @@ def of_pipelines() -> dict[str, str]:
             torch.manual_seed(number)
             layers.append(nn.Sequential(nn.Linear(4, 4), nn.Tanh()))
         stages = [PipelineStage(one, n, count, "cpu") for one, n in zip(layers, numbers, strict=True)]
-        schedule: Any = get_schedule_class(name)(
-            stages[0] if each == 1 else stages, 2 * size, nn.functional.mse_loss
-        )
+        schedule: Any = get_schedule_class(name)(stages[0] if each == 1 else stages, 2 * size, nn.functional.mse_loss)
         torch.manual_seed(9)
         x, y = torch.randn(4 * size + 1, 4), torch.randn(4 * size + 1, 4)
         losses: list[Any] = []
@@ -327,9 +320,10 @@ def of_calls() -> dict[str, str]:
             found["error"] = digest([str(error)])
         servers = [rpc.remote(to, Server, (n,)) for n, to in enumerate(workers)]
         found["remote"] = digest(
-            part for one in servers
+            part
+            for one in servers
             for part in (one.rpc_sync().forward(x), one.owner_name(), one.remote().forward(x).to_here())
-        )  # fmt: skip
+        )
         parameters = [p for one in servers for p in one.rpc_sync().parameters()]
         optimizer = DistributedOptimizer(optim.SGD, parameters, lr=0.1)
         seen: list[Any] = []

@@ -81,9 +81,7 @@ def made(name: str, rank: int, size: int, count: int, dtype: Any, algorithm: Any
         yield lambda: on([out := own()], dist.reduce_scatter_single, out, own(size))
     elif name == "all_to_all":
         yield lambda: on(got := several(), dist.all_to_all, got, several(50))
-        yield lambda: on(
-            [got := own(size)], dist.all_to_all_single, got, filled(count * size, dtype, rank, 9)
-        )
+        yield lambda: on([got := own(size)], dist.all_to_all_single, got, filled(count * size, dtype, rank, 9))
     else:
         yield lambda: on([], dist.barrier)
 
@@ -135,17 +133,13 @@ def all_results(extent: str = "all", apart: float = 0.0) -> dict[str, str]:
 # ---------------------------------------------------------------------------------- the engines
 
 
-def over_threads(
-    size: int, address: str, extent: str = "all", written: Path | None = None
-) -> list[dict[str, str]]:
+def over_threads(size: int, address: str, extent: str = "all", written: Path | None = None) -> list[dict[str, str]]:
     """Ranks that are threads of this process, over any transport."""
     patience = timedelta(seconds=60)
     return threads.run(partial(all_results, extent), size, address, patience, SYSTEM, written)
 
 
-def simulated(
-    size: int, engine: str, extent: str = "brief", apart: float = 0.0, written: Path | None = None
-) -> Any:
+def simulated(size: int, engine: str, extent: str = "brief", apart: float = 0.0, written: Path | None = None) -> Any:
     """The report of a run in virtual time."""
     net = sim.uniform("5us", "100Gb/s", "1us")
     return sim.run(all_results, size, (extent, apart), net=net, engine=engine, journal=written)
@@ -191,9 +185,11 @@ def frozen_runs(size: int) -> dict[str, Any]:
     """What the simulated engines give, and when."""
     found: dict[str, Any] = {}
     for label, engine, apart in (
-        ("threads", "threads", 0.0), ("greenlet", "greenlet", 0.0),
-        ("light", "lockstep", 0.0), ("closed", "lockstep", 1e-3),
-    ):  # fmt: skip
+        ("threads", "threads", 0.0),
+        ("greenlet", "greenlet", 0.0),
+        ("light", "lockstep", 0.0),
+        ("closed", "lockstep", 1e-3),
+    ):
         report = simulated(size, engine, apart=apart)
         found[label] = [report.engine_used, of_report(report), columns(report.results)]
     return found

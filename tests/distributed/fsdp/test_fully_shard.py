@@ -14,23 +14,10 @@ import minitorch_dist.distributed.checkpoint as dcp
 from minitorch_dist import nn, optim, sim
 from minitorch_dist.cuda import ledger
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.fsdp import (
-    CPUOffloadPolicy,
-    FSDPModule,
-    MixedPrecisionPolicy,
-    fully_shard,
-)
+from minitorch_dist.distributed.fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, fully_shard
 from minitorch_dist.distributed.tensor import DTensor, Replicate, Shard
 from minitorch_dist.launching import launch
-from tests.distributed.fsdp.training import (
-    alone,
-    assert_close,
-    batch,
-    loss_of,
-    make,
-    mine,
-    train,
-)
+from tests.distributed.fsdp.training import alone, assert_close, batch, loss_of, make, mine, train
 
 
 def sharded(model: Any, **options: Any) -> Any:
@@ -83,18 +70,12 @@ def test_parameters_are_dtensors_of_rows() -> None:
 @pytest.mark.parametrize("kind", [2.0, float("inf")])
 def test_clipping_with_torchs_own_function(kind: float) -> None:
     norms: list[Any] = []
-    expected = alone(
-        after=lambda m: norms.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item())
-    )
+    expected = alone(after=lambda m: norms.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()))
 
     def rank() -> tuple[dict[str, Any], list[float]]:
         found: list[float] = []
         model = sharded(make())
-        train(
-            model,
-            mine,
-            after=lambda m: found.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()),
-        )
+        train(model, mine, after=lambda m: found.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()))
         return whole(model), found
 
     for found, mine_ in launch(rank, 3):
@@ -225,8 +206,7 @@ def test_a_pass_may_end_before_its_last_sums(size: int, is_one_unit: bool) -> No
         assert sim.now() > times[-1] or waits or size == 1
         return times, {name: p.grad.full_tensor().numpy() for name, p in model.named_parameters()}
 
-    waiting, ahead = (sim.run(rank, size, (waits,), net="sim://?latency=1ms").results
-                      for waits in (True, False))  # fmt: skip
+    waiting, ahead = (sim.run(rank, size, (waits,), net="sim://?latency=1ms").results for waits in (True, False))
     for (late, expected), (early, found) in zip(waiting, ahead, strict=True):
         assert early[0] < late[0] or size == 1
         for name in expected:

@@ -74,9 +74,7 @@ def test_no_more_than_the_shards_and_two_units(size: int) -> None:
         (ShardingStrategy.NO_SHARD, True, None),
     ],
 )
-def test_the_other_ways_hold_the_whole_model(
-    strategy: ShardingStrategy, wrapped: bool, units: int | None
-) -> None:
+def test_the_other_ways_hold_the_whole_model(strategy: ShardingStrategy, wrapped: bool, units: int | None) -> None:
     for rest, whole, _ in launch(peaks, 2, args=(strategy, wrapped, False)):
         if units is None:
             assert rest == whole == LAYERS * UNIT

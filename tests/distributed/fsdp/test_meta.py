@@ -93,9 +93,7 @@ def test_a_state_of_other_shapes_is_told() -> None:
     def rank() -> None:
         model = fully_shard(on_meta(lambda: nn.Linear(4, 4)))
         wrong = {"weight": mt.zeros(2, 4), "bias": mt.zeros(4)}
-        with pytest.raises(
-            RuntimeError, match=r"weight: .* shape torch.Size\(\[2, 4\]\) .* torch.Size\(\[4, 4\]\)"
-        ):
+        with pytest.raises(RuntimeError, match=r"weight: .* shape torch.Size\(\[2, 4\]\) .* torch.Size\(\[4, 4\]\)"):
             model.load_state_dict(wrong, assign=True)
         with pytest.raises(RuntimeError, match=r"got mixed torch.Tensor and DTensor"):
             fully_shard(nn.Linear(4, 4)).load_state_dict(nn.Linear(4, 4).state_dict())

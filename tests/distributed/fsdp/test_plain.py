@@ -74,9 +74,7 @@ def layers(form: str) -> bytes:
     """Ordinary numbers, which round, with a unit for each layer; two backward passes for each step."""
     torch.manual_seed(3)
     wrap = unit_of(form)
-    model = nn.Sequential(
-        wrap(nn.Linear(3, 5)), nn.Tanh(), wrap(nn.Linear(5, 2, bias=False)), wrap(nn.Linear(2, 1))
-    )
+    model = nn.Sequential(wrap(nn.Linear(3, 5)), nn.Tanh(), wrap(nn.Linear(5, 2, bias=False)), wrap(nn.Linear(2, 1)))
     optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
     torch.manual_seed(dist.get_rank())
     for _ in range(2):

@@ -21,16 +21,7 @@ from minitorch_dist.distributed.fsdp import (
 from minitorch_dist.distributed.fsdp.wrap import ModuleWrapPolicy
 from minitorch_dist.launching import launch
 from minitorch_dist.utils.checkpoint import checkpoint
-from tests.distributed.fsdp.training import (
-    alone,
-    assert_close,
-    batch,
-    loss_of,
-    make,
-    mine,
-    train,
-    values,
-)
+from tests.distributed.fsdp.training import alone, assert_close, batch, loss_of, make, mine, train, values
 
 LINEAR = ModuleWrapPolicy({nn.Linear})
 SEQUENTIAL = ModuleWrapPolicy({nn.Sequential})
@@ -62,9 +53,7 @@ def test_every_strategy(size: int, strategy: ShardingStrategy) -> None:
 @pytest.mark.parametrize("ahead", [False, True])
 def test_prefetching_changes_nothing(prefetch: Any, ahead: bool) -> None:
     def rank() -> tuple[dict[str, Any], list[int]]:
-        model = FSDP(
-            make(), auto_wrap_policy=LINEAR, backward_prefetch=prefetch, forward_prefetch=ahead,
-        )  # fmt: skip
+        model = FSDP(make(), auto_wrap_policy=LINEAR, backward_prefetch=prefetch, forward_prefetch=ahead)
         train(model, mine)
         return values(model), [unit.times_gathered for unit in model._units(True)]
 
@@ -145,9 +134,7 @@ def test_clipping_sees_the_whole_gradient(kind: float) -> None:
         return values(model), norms
 
     expected_norms: list[float] = []
-    expected = alone(
-        after=lambda m: expected_norms.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item())
-    )
+    expected = alone(after=lambda m: expected_norms.append(nn.utils.clip_grad_norm_(m.parameters(), 0.01, kind).item()))
     for found, norms in launch(rank, 3):
         np.testing.assert_allclose(norms, expected_norms, rtol=1e-12)
         assert_close(found, expected)
@@ -158,10 +145,7 @@ def test_hybrid_sharding_averages_across_nodes() -> None:
 
     def rank() -> tuple[dict[str, Any], int]:
         mesh = init_device_mesh("cpu", (3, 2))
-        model = FSDP(
-            make(dist.get_rank()), auto_wrap_policy=LINEAR, sharding_strategy=strategy,
-            device_mesh=mesh,
-        )  # fmt: skip
+        model = FSDP(make(dist.get_rank()), auto_wrap_policy=LINEAR, sharding_strategy=strategy, device_mesh=mesh)
         train(model, mine)
         return values(model), model.module.first._state.unit.layout.ranks
 
@@ -251,10 +235,7 @@ def test_what_is_not_offered_says_so() -> None:
 def test_shards_kept_on_the_cpu() -> None:
     def rank() -> tuple[dict[str, Any], set[str]]:
         with mt.cuda.simulated(1, "1MB"):
-            model = FSDP(
-                make(), auto_wrap_policy=LINEAR,
-                cpu_offload=CPUOffload(offload_params=True), device_id=0,
-            )  # fmt: skip
+            model = FSDP(make(), auto_wrap_policy=LINEAR, cpu_offload=CPUOffload(offload_params=True), device_id=0)
             optimizer = optim.Adam(model.parameters(), lr=0.01)
             for step in range(3):
                 optimizer.zero_grad()

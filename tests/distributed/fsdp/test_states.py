@@ -19,15 +19,7 @@ from minitorch_dist.distributed.fsdp import (
 from minitorch_dist.distributed.fsdp.wrap import ModuleWrapPolicy
 from minitorch_dist.distributed.tensor import DTensor
 from minitorch_dist.launching import launch
-from tests.distributed.fsdp.training import (
-    alone,
-    assert_close,
-    loss_of,
-    make,
-    mine,
-    train,
-    values,
-)
+from tests.distributed.fsdp.training import alone, assert_close, loss_of, make, mine, train, values
 
 LINEAR = ModuleWrapPolicy({nn.Linear})
 

@@ -20,11 +20,7 @@ from minitorch_dist.distributed.checkpoint.state_dict import (
 )
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.fsdp import fully_shard
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.distributed.tensor.placements import Shard, StridedShard, local_ranges
 from minitorch_dist.launching import launch
 from minitorch_dist.nn import functional as F

@@ -19,9 +19,10 @@ from minitorch_dist.launching import launch
 
 def model() -> Any:
     return nn.Sequential(
-        nn.Linear(10, 10), nn.ModuleList([nn.Linear(20, 20), nn.Linear(3, 3)]),
+        nn.Linear(10, 10),
+        nn.ModuleList([nn.Linear(20, 20), nn.Linear(3, 3)]),
         nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4)),
-    )  # fmt: skip
+    )
 
 
 def names(policy: Any, **options: Any) -> list[str]:
@@ -47,10 +48,12 @@ def names(policy: Any, **options: Any) -> list[str]:
         (ModuleWrapPolicy([nn.Sequential]), ["", "2"]),
         (functools.partial(size_based_auto_wrap_policy, min_num_params=100), ["", "0", "1.0"]),
         (functools.partial(size_based_auto_wrap_policy, min_num_params=30), ["", "0", "1.0", "2"]),
-        (functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={nn.Linear}),
-         ["", "0", "1.0", "1.1", "2.0", "2.1"]),
+        (
+            functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={nn.Linear}),
+            ["", "0", "1.0", "1.1", "2.0", "2.1"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_policies(policy: Any, expected: list[str]) -> None:
     assert names(policy) == expected
 

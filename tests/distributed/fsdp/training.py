@@ -55,10 +55,7 @@ def loss_of(model: Any, x: Any, y: Any) -> Any:
 
 
 def train(
-    model: Any,
-    draw: Callable[[int], tuple[Any, Any]],
-    steps: int = 3,
-    after: Callable[[Any], None] | None = None,
+    model: Any, draw: Callable[[int], tuple[Any, Any]], steps: int = 3, after: Callable[[Any], None] | None = None
 ) -> Any:
     """Train with Adam; returns the optimizer."""
     optimizer = optim.Adam(model.parameters(), lr=0.01)

@@ -72,9 +72,7 @@ def test_faults_are_named() -> None:
     def found(rank: int, order: Order) -> str:
         return "; ".join(faults([order if r == rank else right[r] for r in range(2)], pipe))
 
-    assert found(0, right[0][1:]) == (
-        "rank 0: 0B0 stands before 0F0; micro-batch 0 on stage 0 goes forward 0 times"
-    )
+    assert found(0, right[0][1:]) == ("rank 0: 0B0 stands before 0F0; micro-batch 0 on stage 0 goes forward 0 times")
     assert "goes backward 2 times whole" in found(1, [*right[1], Action(1, B, 1)])
     assert "stage 1 is on rank 1" in found(0, [*right[0], Action(1, F, 0)])
     assert "1F2, but the last micro-batch is 1" in found(1, [*right[1], Action(1, F, 2)])

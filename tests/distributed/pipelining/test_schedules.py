@@ -73,12 +73,7 @@ def staged(
     numbers = Pipe(size, microbatches, local).stages_of(rank)
     own = [PipelineStage(modules[s], s, size * local, "cpu") for s in numbers]
     last = size - 1
-    schedule = make(
-        own[0] if local == 1 and make in SINGLE else own,
-        microbatches,
-        loss_fn=square,
-        scale_grads=False,
-    )
+    schedule = make(own[0] if local == 1 and make in SINGLE else own, microbatches, loss_fn=square, scale_grads=False)
     outputs = []
     for step, count in enumerate(rows):
         x, y = batch(count, step)
@@ -188,11 +183,7 @@ def test_several_tensors_integers_and_frozen_ones_between_stages() -> None:
         stage = PipelineStage([First, Second][me](), me, 2, "cpu")
         schedule = Schedule1F1B(stage, 2, loss_fn=lambda out, target: (out * target).sum(), scale_grads=False)
         x = mt.tensor([[1.0, -2.0, 3.0]] * 4)
-        schedule.step(
-            *((x,) if me == 0 else ()),
-            target=mt.ones(4),
-            **({"scale": mt.ones(4, 1)} if me == 0 else {}),
-        )
+        schedule.step(*((x,) if me == 0 else ()), target=mt.ones(4), **({"scale": mt.ones(4, 1)} if me == 0 else {}))
         return stage.submod.w.grad.tolist()
 
     assert launch(rank, 2) == [[12.0, 0.0, 36.0], [8.0, 0.0, 24.0]]
@@ -274,9 +265,7 @@ def test_what_cannot_be_is_told_at_once() -> None:
             PipelineStage(net, 2, 2, "cpu")
         with pytest.raises(ValueError, match="some ranks would have nothing to do"):
             PipelineStage(net, 0, 1, "cpu")
-        with pytest.raises(
-            ValueError, match=rf"given the stages \[{1 - me}\] of 2, and should have \[{me}\]"
-        ):
+        with pytest.raises(ValueError, match=rf"given the stages \[{1 - me}\] of 2, and should have \[{me}\]"):
             ScheduleGPipe(PipelineStage(net, 1 - me, 2, "cpu"), 2)
         stage = PipelineStage(net, me, 2, "cpu")
         with pytest.raises(ValueError, match="one stage on each rank, but there are 4"):

@@ -31,8 +31,7 @@ def test_auto_takes_what_costs_least() -> None:
             for nbytes in (0, 8, 1 << 14, 1 << 20, 1 << 26):
                 chosen = choice.choose(collective, size, nbytes, links)
                 least = min(
-                    cost.cost(other, size, nbytes, links).time
-                    for other in choice.candidates(collective, nbytes, links)
+                    cost.cost(other, size, nbytes, links).time for other in choice.candidates(collective, nbytes, links)
                 )
                 assert cost.cost(chosen, size, nbytes, links).time == least, (chosen, nbytes)
 
@@ -97,9 +96,8 @@ def other_way_round(rank: Rank, size: int) -> Steps:
     """A ring that turns to the left."""
     for step in range(size - 1):
         yield Exchange(
-            (rank - 1) % size, (rank + step + 1) % size, (rank + 1) % size,
-            (rank + step + 2) % size, reduce=True,
-        )  # fmt: skip
+            (rank - 1) % size, (rank + step + 1) % size, (rank + 1) % size, (rank + step + 2) % size, reduce=True
+        )
     for step in range(size - 1):
         yield Exchange((rank - 1) % size, (rank + step) % size, (rank + 1) % size, (rank + step + 1) % size)
 
@@ -162,13 +160,7 @@ def test_who_wins_the_race_has_the_least_bill(collective: str, size: int) -> Non
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 9])
 def test_formulas_promise_no_more_than_bills_keep(size: int) -> None:
     """What is exact is the bill's time, and nothing takes less than was promised."""
-    kinds = (
-        Links(),
-        Links(0, 7),
-        Links(0, 0, 5),
-        Links(15_000_000, 500, 120),
-        Links(5, 8, 3, 10**6),
-    )
+    kinds = (Links(), Links(0, 7), Links(0, 0, 5), Links(15_000_000, 500, 120), Links(5, 8, 3, 10**6))
     exact = 0
     for collective, name in formulas.FORMULAS:
         for nbytes in (0, 1000, 1 << 12):
@@ -177,8 +169,12 @@ def test_formulas_promise_no_more_than_bills_keep(size: int) -> None:
                 promise = formulas.least(schedule, size, nbytes, links)
                 time = cost.cost(schedule, size, nbytes, links).time
                 assert promise.time == time if promise.is_exact else promise.time <= time, (
-                    schedule, nbytes, links, promise, time,
-                )  # fmt: skip
+                    schedule,
+                    nbytes,
+                    links,
+                    promise,
+                    time,
+                )
                 exact += promise.is_exact
     assert bool(exact) == (size > 1)  # circulant is exact wherever the ranks divide the vector
 
@@ -187,27 +183,17 @@ def test_formulas_promise_no_more_than_bills_keep(size: int) -> None:
 def test_formulas_change_no_choice(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each schedule is chosen as it would be if all were played to their end."""
     kinds = Links(0, 7), Links(15_000_000, 500, 120), TwoLevelLinks(per_node=2)
-    asked = [
-        (collective, nbytes, links)
-        for collective in COLLECTIVES
-        for nbytes in (8, 1 << 17)
-        for links in kinds
-    ]
+    asked = [(collective, nbytes, links) for collective in COLLECTIVES for nbytes in (8, 1 << 17) for links in kinds]
 
     def chosen() -> list[str]:
-        return [
-            str(choice._cheapest.__wrapped__(kind, size, nbytes, links, False, 0))
-            for kind, nbytes, links in asked
-        ]
+        return [str(choice._cheapest.__wrapped__(kind, size, nbytes, links, False, 0)) for kind, nbytes, links in asked]
 
     quickly = chosen()
     monkeypatch.setattr(choice, "least", lambda *_: formulas.Least())
     assert chosen() == quickly
 
 
-def test_the_first_call_on_two_ranks_asks_no_schedule_for_its_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_first_call_on_two_ranks_asks_no_schedule_for_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(*_: object) -> Iterator[int]:
         raise AssertionError("a schedule was played")
 

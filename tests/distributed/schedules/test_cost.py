@@ -68,18 +68,10 @@ TABLE: dict[tuple[str, str], Row] = {
         lambda p: 2 * p.share,
     ),
     ("reduce_scatter", "ring"): Row(
-        lambda p: p.p - 1,
-        lambda p: p.share,
-        lambda p: p.share,
-        lambda p: p.p * (p.p - 1),
-        lambda p: p.share,
+        lambda p: p.p - 1, lambda p: p.share, lambda p: p.share, lambda p: p.p * (p.p - 1), lambda p: p.share
     ),
     ("all_gather", "ring"): Row(
-        lambda p: p.p - 1,
-        lambda p: p.share,
-        free,
-        lambda p: p.p * (p.p - 1),
-        lambda p: p.share,
+        lambda p: p.p - 1, lambda p: p.share, free, lambda p: p.p * (p.p - 1), lambda p: p.share
     ),
     ("all_reduce", "recursive_doubling"): Row(
         lambda p: p.floor + 2 * p.folded,
@@ -95,42 +87,18 @@ TABLE: dict[tuple[str, str], Row] = {
         lambda p: 2 * p.power * p.floor + 2 * p.r,
         lambda p: 2 * p.power_share + p.folded,
     ),
-    ("all_gather", "bruck"): Row(
-        lambda p: p.ceil,
-        lambda p: p.share,
-        free,
-        lambda p: p.p * p.ceil,
-        lambda p: p.share,
-    ),
-    ("all_to_all", "bruck"): Row(
-        lambda p: p.ceil,
-        popcounts,
-        free,
-        lambda p: p.p * p.ceil,
-        popcounts,
-    ),
+    ("all_gather", "bruck"): Row(lambda p: p.ceil, lambda p: p.share, free, lambda p: p.p * p.ceil, lambda p: p.share),
+    ("all_to_all", "bruck"): Row(lambda p: p.ceil, popcounts, free, lambda p: p.p * p.ceil, popcounts),
     ("broadcast", "binomial"): Row(lambda p: p.ceil, lambda p: p.ceil, free, lambda p: p.p - 1, tree_sent),
     ("reduce", "binomial"): Row(
-        lambda p: p.ceil,
-        lambda p: p.ceil,
-        lambda p: p.ceil,
-        lambda p: p.p - 1,
-        lambda p: 1 if p.p > 1 else 0,
+        lambda p: p.ceil, lambda p: p.ceil, lambda p: p.ceil, lambda p: p.p - 1, lambda p: 1 if p.p > 1 else 0
     ),
-    ("scatter", "binomial"): Row(
-        lambda p: p.ceil, lambda p: p.share, free, lambda p: p.p - 1, lambda p: p.share
-    ),
+    ("scatter", "binomial"): Row(lambda p: p.ceil, lambda p: p.share, free, lambda p: p.p - 1, lambda p: p.share),
     ("gather", "binomial"): Row(lambda p: p.ceil, lambda p: p.share, free, lambda p: p.p - 1, None),
     ("gather", "direct"): Row(
-        lambda p: p.p - 1,
-        lambda p: p.share,
-        free,
-        lambda p: p.p - 1,
-        lambda p: Fraction(1, p.p) if p.p > 1 else 0,
+        lambda p: p.p - 1, lambda p: p.share, free, lambda p: p.p - 1, lambda p: Fraction(1, p.p) if p.p > 1 else 0
     ),
-    ("scatter", "direct"): Row(
-        lambda p: p.p - 1, lambda p: p.share, free, lambda p: p.p - 1, lambda p: p.share
-    ),
+    ("scatter", "direct"): Row(lambda p: p.p - 1, lambda p: p.share, free, lambda p: p.p - 1, lambda p: p.share),
     ("broadcast", "chain"): Row(
         lambda p: p.p - 2 + PIECES if p.p > 1 else 0,
         lambda p: Fraction(p.p - 2 + PIECES, PIECES) if p.p > 1 else 0,
@@ -248,9 +216,7 @@ def test_double_binary_tree_keeps_its_invariants() -> None:
 def test_a_ring_of_uneven_chunks_sends_all_but_two(size: int) -> None:
     for n in (0, 1, size - 1, size + 1, 10 * size + 3):
         c = even(n, size)
-        expected = [
-            2 * n - int(c[rank]) - int(c[(rank + 1) % size]) if size > 1 else 0 for rank in range(size)
-        ]
+        expected = [2 * n - int(c[rank]) - int(c[(rank + 1) % size]) if size > 1 else 0 for rank in range(size)]
         bill = cost(ring.all_reduce, size, n, LINKS)
         assert bill.sent.tolist() == expected
         longest = ALPHA + (BETA + GAMMA) * int(c.max(initial=0))
@@ -350,6 +316,5 @@ def test_ten_thousand_ranks() -> None:
 
 def test_a_bill_says_what_it_is_for() -> None:
     assert str(cost(ring.all_reduce, 4, 4000, Links(1_000_000, 80))) == (
-        "ring all_reduce, 4 ranks, 4000 bytes: 6 rounds, 24 messages, at most 6000 bytes from a "
-        "rank, 6.480 µs"
+        "ring all_reduce, 4 ranks, 4000 bytes: 6 rounds, 24 messages, at most 6000 bytes from a rank, 6.480 µs"
     )

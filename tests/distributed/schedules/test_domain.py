@@ -12,24 +12,9 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import sim
 from minitorch_dist.distributed.exceptions import DistError
-from minitorch_dist.distributed.schedules import (
-    BUILT_IN,
-    Schedule,
-    ScheduleError,
-    choice,
-    domain,
-    proof,
-    ring,
-)
+from minitorch_dist.distributed.schedules import BUILT_IN, Schedule, ScheduleError, choice, domain, proof, ring
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES
-from minitorch_dist.distributed.schedules.steps import (
-    Combine,
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Receive, Send, Steps
 from minitorch_dist.launching import launch
 from minitorch_dist.sim import nets
 from mtd import estimates
@@ -46,9 +31,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def registered(
-    steps: Made, collective: str = "all_reduce", chunks: Any = None, **more: Any
-) -> Iterator[Schedule]:
+def registered(steps: Made, collective: str = "all_reduce", chunks: Any = None, **more: Any) -> Iterator[Schedule]:
     """It is called "mine" within the block."""
     made = dist.register_schedule(collective, "mine", chunks or (lambda size, **_: 1), **more)
     yield made(steps)
@@ -66,8 +49,9 @@ def short_ring(rank: Rank, size: int) -> Steps:
     """A ring that gives up after eight rounds: right for up to nine ranks."""
     rounds = min(size - 1, 8)
     for step in range(rounds):
-        yield Exchange((rank + 1) % size, (rank - step) % size, (rank - 1) % size,
-            (rank - step - 1) % size, reduce=True)  # fmt: skip
+        yield Exchange(
+            (rank + 1) % size, (rank - step) % size, (rank - 1) % size, (rank - step - 1) % size, reduce=True
+        )
     for step in range(rounds):
         yield Exchange((rank + 1) % size, (rank + 1 - step) % size, (rank - 1) % size, (rank - step) % size)
 
@@ -100,9 +84,7 @@ def test_auto_is_right_where_a_registered_schedule_is_not(size: int) -> None:
 def test_auto_is_right_beyond_the_sizes_of_the_usual_proof() -> None:
     with registered(short_ring, chunks=per_rank):
         assert sim.run(summed, 12).results == [[2.0**12 - 1] * 3] * 12
-        with pytest.raises(
-            ScheduleError, match=r"proved for 1 to 9 ranks, and is not right for 12: element "
-        ):
+        with pytest.raises(ScheduleError, match=r"proved for 1 to 9 ranks, and is not right for 12: element "):
             choice.choose("all_reduce", 12, 64, algorithm="mine")
 
 
@@ -119,8 +101,10 @@ def test_auto_takes_what_is_proved_on_its_first_use(size: int) -> None:
 @pytest.mark.parametrize("size", [3, 5])
 def test_a_name_is_refused_on_every_rank_alike(size: int) -> None:
     with registered(doubling, sizes=POWERS):
-        for said in (launch(refused, size, "queue://", args=("mine",), timeout=300),
-                     sim.run(refused, size, args=("mine",)).results):  # fmt: skip
+        for said in (
+            launch(refused, size, "queue://", args=("mine",), timeout=300),
+            sim.run(refused, size, args=("mine",)).results,
+        ):
             assert len(set(said)) == 1
             assert f"proved for 1, 2, 4, 8 and 16 ranks, and is not right for {size}: element" in said[0]
             assert said[0].endswith("or leave the choice to auto")
@@ -150,9 +134,7 @@ def test_a_proof_is_made_once_for_all_ranks(monkeypatch: pytest.MonkeyPatch) -> 
     proved: list[int] = []
     right = proof.prove
     with registered(doubling, sizes=[2]):
-        monkeypatch.setattr(
-            proof, "prove", lambda s, size, *more: (proved.append(size), right(s, size, *more))
-        )
+        monkeypatch.setattr(proof, "prove", lambda s, size, *more: (proved.append(size), right(s, size, *more)))
         sim.run(summed, 32, args=("mine",))
         assert set(proved) == {32} and len(proved) == 1
         launch(summed, 4, "queue://", args=("mine",), timeout=300)
@@ -189,9 +171,7 @@ def test_options_are_part_of_what_is_proved() -> None:
 @pytest.mark.parametrize("options", ["pieces=0", "pieces=-1"])
 def test_a_built_in_schedule_has_options_that_it_is_right_for(options: str) -> None:
     for collective, name in (("broadcast", "chain"), ("all_reduce", "double_binary_tree")):
-        with pytest.raises(
-            ValueError, match=rf"{name} {collective} \({options}\): pieces must be at least 1"
-        ):
+        with pytest.raises(ValueError, match=rf"{name} {collective} \({options}\): pieces must be at least 1"):
             choice.choose(collective, 3, 64, algorithm=f"{name}:{options}")
 
 
@@ -316,12 +296,9 @@ def counted(algorithm: str | None = None) -> float:
 # -------------------------------------------------------------------------------- what a proof costs
 
 
-def test_large_numbers_of_ranks_are_proved_where_they_are_registered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_large_numbers_of_ranks_are_proved_where_they_are_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
-        ScheduleError,
-        match=r"with 300 ranks: element 0 on rank 0 has rank 0 twice .* and 204 more ranks too often",
+        ScheduleError, match=r"with 300 ranks: element 0 on rank 0 has rank 0 twice .* and 204 more ranks too often"
     ):
         dist.register_schedule("all_reduce", "mine", lambda size: 1, sizes=[2, 300])(doubling)
     with registered(doubling, sizes=[2, 512]) as mine:
@@ -333,9 +310,7 @@ def test_large_numbers_of_ranks_are_proved_where_they_are_registered(
 
 
 @every_schedule
-def test_built_in_schedules_are_never_proved_at_run_time(
-    schedule: Schedule, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_built_in_schedules_are_never_proved_at_run_time(schedule: Schedule, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are proved for many sizes in test_proof."""
     monkeypatch.setattr(proof, "prove", lambda *_: pytest.fail("a proof"))
     monkeypatch.setattr(domain, "_fault", lambda *_: pytest.fail("a proof"))

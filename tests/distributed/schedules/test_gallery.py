@@ -42,10 +42,7 @@ def test_it_is_right_on_all_sizes_of_its_domain(schedule: Schedule) -> None:
 def test_all_ranks_at_once_are_each_rank(schedule: Schedule) -> None:
     for size in filter(schedule.serves, SIZES):
         for root in roots(schedule, size):
-            each = [
-                [domain._plain(step, rank, size) for step in schedule.of(rank, size, root)]
-                for rank in range(size)
-            ]
+            each = [[domain._plain(step, rank, size) for step in schedule.of(rank, size, root)] for rank in range(size)]
             assert domain._apart(schedule, size, root) == each
 
 

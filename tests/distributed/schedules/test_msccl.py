@@ -18,9 +18,7 @@ from mtd.cli import main
 from mtd.laboratory import msccl
 
 assert gallery
-EVERY = [
-    one for one in (*BUILT_IN.values(), *GALLERY.values()) if one.collective in msccl.COLLECTIVES.values()
-]
+EVERY = [one for one in (*BUILT_IN.values(), *GALLERY.values()) if one.collective in msccl.COLLECTIVES.values()]
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -109,22 +107,34 @@ RIGHT = all_pairs(3)
         ("<!DOCTYPE a [<!ENTITY b 'c'>]>" + RIGHT, "line 1: it has a DOCTYPE"),
         ("<!DOCTYPE a SYSTEM 'file:///etc/passwd'>" + RIGHT, "line 1: it has a DOCTYPE"),
         (RIGHT.replace('ngpus="3"', 'ngpus="4"'), "line 1: 3 of 4 GPUs have a <gpu> of their own"),
-        (RIGHT.replace('ngpus="3"', 'ngpus="999999999"'), "line 1: ngpus of <algo> is '999999999', and should be a number from 1 to 256"),
+        (
+            RIGHT.replace('ngpus="3"', 'ngpus="999999999"'),
+            "line 1: ngpus of <algo> is '999999999', and should be a number from 1 to 256",
+        ),
         (RIGHT.replace('ngpus="3"', ""), "line 1: ngpus of <algo> is None"),
-        (RIGHT.replace('coll="allreduce"', 'coll="custom"'), "line 1: coll of <algo> is 'custom'; it should be one of allreduce"),
+        (
+            RIGHT.replace('coll="allreduce"', 'coll="custom"'),
+            "line 1: coll of <algo> is 'custom'; it should be one of allreduce",
+        ),
         (RIGHT.replace('type="s"', 'type="put"', 1), "line 4: type of <step> is 'put'"),
         (RIGHT.replace('srcoff="0"', 'srcoff="-3"', 1), "line 4: srcoff of <step> is '-3'"),
         (RIGHT.replace('cnt="1"', 'cnt="99999999"', 1), "line 4: cnt of <step>"),
         (RIGHT.replace('send="1"', 'send="-1"', 1), "line 4: its block has send=-1"),
         (RIGHT.replace('recv="0"', 'recv="2"', 1), "GPU 0 sends to GPU 1, which has no block with recv=0"),
-        (RIGHT.replace('depid="1" deps="1"', 'depid="1" deps="9"', 1), "it waits for step 9 of block 1, which is not there"),
+        (
+            RIGHT.replace('depid="1" deps="1"', 'depid="1" deps="9"', 1),
+            "it waits for step 9 of block 1, which is not there",
+        ),
         (RIGHT.replace('depid="1" deps="1"', 'depid="7" deps="1"', 1), "depid of <step> is '7'"),
         (RIGHT.replace('tb id="1"', 'tb id="0"', 1), "only 1 of its 2 blocks have an id of their own"),
-        (RIGHT.replace('type="re" srcbuf="s" srcoff="1"', 'type="re" srcbuf="s" srcoff="6"', 1), "takes from s[6], which was never filled"),
+        (
+            RIGHT.replace('type="re" srcbuf="s" srcoff="1"', 'type="re" srcbuf="s" srcoff="6"', 1),
+            "takes from s[6], which was never filled",
+        ),
         (RIGHT.replace('type="s"', 'type="r"', 1), "it stands still: block"),
         ('<?xml version="1.0" encoding="none"?>' + RIGHT, "it is no XML"),
     ],
-)  # fmt: skip
+)
 def test_hostile_documents_are_refused_by_line(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ScheduleError) as caught:
         msccl.read(written(tmp_path, text))
@@ -156,18 +166,7 @@ def test_commands_read_and_write_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    given = [
-        "lab",
-        "swing",
-        "--collective",
-        "all_reduce",
-        "--ranks",
-        "8",
-        "--network",
-        "cluster",
-        "--size",
-        "64KB",
-    ]
+    given = ["lab", "swing", "--collective", "all_reduce", "--ranks", "8", "--network", "cluster", "--size", "64KB"]
     assert main([*given, "--export", "swing.xml"]) == 0
     assert "wrote swing.xml, for 8 GPUs" in capsys.readouterr().out
     assert main(["lab", "swing.xml", "--network", "cluster", "--size", "64KB"]) == 0
@@ -175,9 +174,6 @@ def test_commands_read_and_write_it(
     assert "swing all_reduce: made for 8 GPUs" in said and "Proved for 8 ranks" in said
     assert main(["simulate", "all_reduce", "--ranks", "8", "--algorithm", "swing.xml"]) == 0
     assert main(["contest", "swing.xml", "--ranks", "8", "--network", "cluster"]) == 0
-    assert (
-        main(["lab", "bine", "--ranks", "8", "--network", "cluster", "--size", "1KB", "--export", "x.xml"])
-        == 2
-    )
+    assert main(["lab", "bine", "--ranks", "8", "--network", "cluster", "--size", "1KB", "--export", "x.xml"]) == 2
     assert "MSCCL has no reduce; it has" in capsys.readouterr().err
     assert list(itertools.islice(Path().glob("x.xml"), 1)) == []

@@ -59,8 +59,4 @@ def test_a_matrix_shows_what_a_rank_combines_by_itself() -> None:
 
     grid = of_schedule(Schedule("all_reduce", "twice", before, lambda size: 1), 2)
     assert grid.steps[-1].cells == [["aa"], ["bb"]]
-    assert (
-        grid.fault is not None
-        and grid.fault[:3] == (0, 0, 0)
-        and "rank 0 is counted twice" in grid.fault.text
-    )
+    assert grid.fault is not None and grid.fault[:3] == (0, 0, 0) and "rank 0 is counted twice" in grid.fault.text

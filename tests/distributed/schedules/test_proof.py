@@ -7,14 +7,7 @@ import pytest
 
 from minitorch_dist.distributed.schedules import Schedule, ScheduleError, cost, domain, proof, ring
 from minitorch_dist.distributed.schedules.replay import Replay
-from minitorch_dist.distributed.schedules.steps import (
-    Combine,
-    Exchange,
-    Rank,
-    Receive,
-    Send,
-    Steps,
-)
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Receive, Send, Steps
 from tests.distributed.schedules.all_schedules import every_schedule, roots
 
 BUDGET = 1.2  # the least bytes, and a little for chunks of unequal size

@@ -85,7 +85,12 @@ def test_the_environment_names_it_for_what_it_has(file: Path, monkeypatch: pytes
 
 def test_a_file_that_changed_is_read_again(file: Path) -> None:
     assert choice.named("all_reduce", f"{file}").total(4) == 1
-    file.write_text(HEAD + DOUBLING.replace("lambda size, **_: 1", "lambda size, **_: 2").replace("0, rank ^", "(0, 1), rank ^").replace("0, reduce", "(0, 1), reduce"))  # fmt: skip
+    file.write_text(
+        HEAD
+        + DOUBLING.replace("lambda size, **_: 1", "lambda size, **_: 2")
+        .replace("0, rank ^", "(0, 1), rank ^")
+        .replace("0, reduce", "(0, 1), reduce")
+    )
     os.utime(file, ns=(1, 1))
     assert choice.named("all_reduce", f"{file}").total(4) == 2
 
@@ -97,14 +102,20 @@ def test_a_file_that_changed_is_read_again(file: Path) -> None:
         ("x =", r"wrong.py:1: SyntaxError"),
         ("\n\nimport nothing_there", r"wrong.py:3: ModuleNotFoundError"),
         ("raise SystemExit(3)", r"wrong.py:1: SystemExit: 3"),
-        (HEAD + DOUBLING.replace("domain=powers_of_two, ", ""), r"wrong.py:5: swaps all_reduce \(turns=1\) with 3 ranks: "),
+        (
+            HEAD + DOUBLING.replace("domain=powers_of_two, ", ""),
+            r"wrong.py:5: swaps all_reduce \(turns=1\) with 3 ranks: ",
+        ),
         (HEAD + DOUBLING.replace("reduce=True", "reduce=False"), r"with 2 ranks: element 0 on rank 0 lacks rank 0"),
-        (HEAD + DOUBLING.replace("powers_of_two, turns", "[512], turns"), r"is for 512 ranks: for no number of ranks up to 256"),
+        (
+            HEAD + DOUBLING.replace("powers_of_two, turns", "[512], turns"),
+            r"is for 512 ranks: for no number of ranks up to 256",
+        ),
         (HEAD + DOUBLING.replace("powers_of_two, turns", "[2, 3], turns"), r"with 3 ranks"),
         (HEAD + DOUBLING.replace('"all_reduce"', '"all_redcue"'), r"a schedule for 'all_redcue': expected one of"),
         ("\0", r"wrong.py"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_file_says_what_and_where(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "wrong.py"
     path.write_text(text)
@@ -171,8 +182,12 @@ def test_a_run_takes_one(file: Path, tmp_path: Path, words: list[str], status: i
     )
     done = subprocess.run(
         [sys.executable, "-m", *words[:1], *words[1:], "--algorithm", "mine.py", "train.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+    )
     assert done.returncode == status, done.stderr
     assert ("made for powers of two" in done.stderr) == bool(status)
 

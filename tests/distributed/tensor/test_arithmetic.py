@@ -13,21 +13,18 @@ import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, optim, sim
 from minitorch_dist.distributed.fsdp import fully_shard
-from minitorch_dist.distributed.tensor import (
-    DTensor,
-    Partial,
-    Replicate,
-    Shard,
-    distribute_tensor,
-    init_device_mesh,
-)
+from minitorch_dist.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 
 A = np.arange(30.0).reshape(5, 6) + 1
 B = np.cos(np.arange(30.0)).reshape(5, 6) + 2
 WAYS: dict[str, Any] = {
-    "rows": Shard(0), "columns": Shard(1), "last": Shard(-1), "all": Replicate(), "summands": Partial(),
-}  # fmt: skip
+    "rows": Shard(0),
+    "columns": Shard(1),
+    "last": Shard(-1),
+    "all": Replicate(),
+    "summands": Partial(),
+}
 
 
 def laid_out(array: Any, mesh: Any, way: str) -> Any:

@@ -12,13 +12,7 @@ from hypothesis import given, strategies as st
 import minitorch_dist as mt
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.distributed.tensor import (
-    DTensor,
-    Partial,
-    Replicate,
-    Shard,
-    distribute_tensor,
-)
+from minitorch_dist.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from minitorch_dist.distributed.tensor.placements import cut, local_ranges
 from minitorch_dist.launching import launch
 

@@ -11,17 +11,8 @@ import minitorch_dist as mt
 from minitorch_dist import nn
 from minitorch_dist.distributed.device_mesh import init_device_mesh
 from minitorch_dist.distributed.fsdp import fully_shard
-from minitorch_dist.distributed.tensor import (
-    DTensor,
-    Replicate,
-    Shard,
-    distribute_tensor,
-)
-from minitorch_dist.distributed.tensor.parallel import (
-    ColwiseParallel,
-    RowwiseParallel,
-    parallelize_module,
-)
+from minitorch_dist.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from minitorch_dist.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from minitorch_dist.launching import launch
 
 

@@ -183,8 +183,5 @@ def looked_up(rows: int, style: Any, padding: int | None) -> None:
 @pytest.mark.parametrize("rows", [7, 2])
 @pytest.mark.parametrize("padding", [None, 1])
 def test_rows_of_an_embedding(size: int, rows: int, padding: int | None) -> None:
-    for style in (
-        RowwiseParallel(input_layouts=Replicate()),
-        ColwiseParallel(output_layouts=Replicate()),
-    ):
+    for style in (RowwiseParallel(input_layouts=Replicate()), ColwiseParallel(output_layouts=Replicate())):
         launch(looked_up, size, "queue://", args=(rows, style, padding), timeout=300)

@@ -13,14 +13,7 @@ import pytest
 import minitorch_dist as mtd
 import minitorch_dist.distributed as dist
 from minitorch_dist import nn, sim
-from minitorch_dist.distributed.tensor import (
-    DTensor,
-    Partial,
-    Replicate,
-    Shard,
-    distribute_tensor,
-    init_device_mesh,
-)
+from minitorch_dist.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 
 WAYS: dict[str, Any] = {"rows": Shard(0), "last": Shard(-1), "all": Replicate(), "summands": Partial()}
 VIEWS: dict[str, Callable[[Any], Any]] = {
@@ -141,16 +134,22 @@ def test_a_part_is_not_saved_as_if_it_were_the_whole(tmp_path: Path) -> None:
 
 
 COLLECTIVES: dict[str, Callable[[Any, Any], Any]] = {
-    "all_reduce": lambda x, p: dist.all_reduce(x), "asynchronous": lambda x, p: dist.all_reduce(x, async_op=True),
-    "broadcast": lambda x, p: dist.broadcast(x, 0), "reduce": lambda x, p: dist.reduce(x, 0),
-    "all_gather": lambda x, p: dist.all_gather([p, p], x), "into a list": lambda x, p: dist.all_gather([x, x], p),
+    "all_reduce": lambda x, p: dist.all_reduce(x),
+    "asynchronous": lambda x, p: dist.all_reduce(x, async_op=True),
+    "broadcast": lambda x, p: dist.broadcast(x, 0),
+    "reduce": lambda x, p: dist.reduce(x, 0),
+    "all_gather": lambda x, p: dist.all_gather([p, p], x),
+    "into a list": lambda x, p: dist.all_gather([x, x], p),
     "all_gather_into_tensor": lambda x, p: dist.all_gather_into_tensor(mtd.ones(4, 6), x),
     "into a DTensor": lambda x, p: dist.all_gather_into_tensor(x, p[:1]),
     "reduce_scatter_tensor": lambda x, p: dist.reduce_scatter_tensor(p[:1], x),
-    "all_to_all_single": lambda x, p: dist.all_to_all_single(p, x), "scatter": lambda x, p: dist.scatter(x, [p, p], 0),
-    "send": lambda x, p: dist.send(x, 1 - dist.get_rank()), "recv": lambda x, p: dist.recv(x, 1 - dist.get_rank()),
-    "isend": lambda x, p: dist.isend(x, 1 - dist.get_rank()), "irecv": lambda x, p: dist.irecv(x, 1 - dist.get_rank()),
-}  # fmt: skip
+    "all_to_all_single": lambda x, p: dist.all_to_all_single(p, x),
+    "scatter": lambda x, p: dist.scatter(x, [p, p], 0),
+    "send": lambda x, p: dist.send(x, 1 - dist.get_rank()),
+    "recv": lambda x, p: dist.recv(x, 1 - dist.get_rank()),
+    "isend": lambda x, p: dist.isend(x, 1 - dist.get_rank()),
+    "irecv": lambda x, p: dist.irecv(x, 1 - dist.get_rank()),
+}
 
 
 def test_collectives_take_no_dtensors() -> None:

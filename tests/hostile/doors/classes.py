@@ -45,12 +45,20 @@ LINES = (
 
 def saying(random: Random, state: str, generation: int = 1) -> Any:
     step, seconds = random.randrange(4), random.random()
-    return random.choice((
-        Hello("Ada", __version__, messages.PROTOCOL, "here"), Pulse(), Ready(generation),
-        Lost(generation, random.randrange(-1, 3), "gone"), Saved(generation, step, seconds, state),
-        Drawn(generation, step, LINES), Done(generation, "0" * 16), Prepared(generation),
-        Raced(generation, seconds, 80, True), Leave(),
-    ))  # fmt: skip
+    return random.choice(
+        (
+            Hello("Ada", __version__, messages.PROTOCOL, "here"),
+            Pulse(),
+            Ready(generation),
+            Lost(generation, random.randrange(-1, 3), "gone"),
+            Saved(generation, step, seconds, state),
+            Drawn(generation, step, LINES),
+            Done(generation, "0" * 16),
+            Prepared(generation),
+            Raced(generation, seconds, 80, True),
+            Leave(),
+        )
+    )
 
 
 class Class:

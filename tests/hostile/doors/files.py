@@ -50,15 +50,7 @@ from mtd.traces import chakra, chrome, replaying
 from mtd.traces.chakra import COLLECTIVES, NodeKind, TraceNode
 from mtd.traces.protobuf import TraceError
 from tests.distributed.codec import values
-from tests.hostile.bending import (
-    as_json,
-    bend_plainly,
-    bend_text,
-    bend_tree,
-    bytes_bender,
-    fields_of,
-    odd,
-)
+from tests.hostile.bending import as_json, bend_plainly, bend_text, bend_tree, bytes_bender, fields_of, odd
 from tests.hostile.door import Door
 from tests.hostile.doors.objects import framed, pickled
 from transports.plain_text import clean
@@ -142,9 +134,10 @@ class Kept:
 
     def state(self, fill: float, number: int) -> dict[str, Any]:
         state: dict[str, Any] = {
-            "w": mtd.full((4, 3), fill), "deep": {"b": mtd.full((5,), fill), "n": 7, "t": (1, "x")},
+            "w": mtd.full((4, 3), fill),
+            "deep": {"b": mtd.full((5,), fill), "n": 7, "t": (1, "x")},
             "list": [mtd.full((2,), fill), mtd.full((1,), fill)],
-        }  # fmt: skip
+        }
         for n in range(number):
             state[f"more {n}"] = mtd.full((n, 2), fill)
         return state
@@ -171,9 +164,7 @@ class Kept:
             tree.pop(SEAL, None)
         if drawn < 0.35 and isinstance(tree, dict) and isinstance(tree.get("values"), dict):
             name = random.choice((*tree["values"], "w"))
-            tree["values"][name] = random.choice(
-                ({"packed": self.pickle}, {"saved": self.pickle}, odd(random))
-            )
+            tree["values"][name] = random.choice(({"packed": self.pickle}, {"saved": self.pickle}, odd(random)))
             return number, json.dumps(tree).encode(), contents, is_spoilt
         return number, as_json(random, bend_tree(random, tree)), contents, is_spoilt
 
@@ -285,9 +276,7 @@ class Idx:
         if not data.startswith(GZIP) or random.random() < 0.6:
             return bytes_bender(lambda data: fields_of(">III", 4))(random, data, pool)
         try:
-            return gzip.compress(self.bend(random, gzip.decompress(data), pool)) + random.choice(
-                (b"", b"", data)
-            )
+            return gzip.compress(self.bend(random, gzip.decompress(data), pool)) + random.choice((b"", b"", data))
         except (OSError, EOFError, zlib.error):
             return bend_plainly(random, data, pool)
 
@@ -322,12 +311,20 @@ class Net:
 def make_chakra(random: Random, size: int) -> bytes:
     nodes = [
         TraceNode(
-            number, f"node {number}", random.choice([*NodeKind]),
-            tuple(random.sample(range(number), min(number, 2))), number, 7 * number,
-            random.choice(COLLECTIVES), random.choice((0, 1, 1 << 40)), (0, 1), 1, number,
+            number,
+            f"node {number}",
+            random.choice([*NodeKind]),
+            tuple(random.sample(range(number), min(number, 2))),
+            number,
+            7 * number,
+            random.choice(COLLECTIVES),
+            random.choice((0, 1, 1 << 40)),
+            (0, 1),
+            1,
+            number,
         )
         for number in range(size)
-    ]  # fmt: skip
+    ]
     return chakra.encoded(0, nodes)
 
 
@@ -352,10 +349,17 @@ def read_chrome(given: Any) -> None:
 
 def make_chrome(random: Random, size: int) -> Any:
     spans = [
-        {"ph": random.choice("XMC") if n else "X", "pid": n % 3, "tid": n % 2, "ts": n / 2, "dur": n, "name": "aten::mm",
-         "args": {"name": "rank 0", "what": "a product"}}
+        {
+            "ph": random.choice("XMC") if n else "X",
+            "pid": n % 3,
+            "tid": n % 2,
+            "ts": n / 2,
+            "dur": n,
+            "name": "aten::mm",
+            "args": {"name": "rank 0", "what": "a product"},
+        }
         for n in range(max(size, 1))
-    ]  # fmt: skip
+    ]
     return {"traceEvents": spans} if random.random() < 0.5 else spans
 
 
@@ -379,10 +383,17 @@ class PackedTrace:
 
 def make_plan(random: Random, size: int) -> Any:
     rows = [
-        PlanRow(TrainingLayout(shards=2 + n, micro=2), 1.5 + n, {"parameter": 1e9}, True,
-                {"computing": 0.5, "sending": 0.25, "waiting": 0.25}, 1e9, {"between nodes": 1e9}).as_dict()
+        PlanRow(
+            TrainingLayout(shards=2 + n, micro=2),
+            1.5 + n,
+            {"parameter": 1e9},
+            True,
+            {"computing": 0.5, "sending": 0.25, "waiting": 0.25},
+            1e9,
+            {"between nodes": 1e9},
+        ).as_dict()
         for n in range(min(size, 20) + 1)
-    ]  # fmt: skip
+    ]
     return {
         "format": search.FORMAT,
         "model": "m",
@@ -449,12 +460,7 @@ class Settings:
 # --------------------------------------------------------------------------------- algorithms, and what papers say
 
 
-IN_XML: Final = [
-    ("all_reduce", "ring"),
-    ("all_gather", "ring"),
-    ("reduce_scatter", "ring"),
-    ("all_to_all", "bruck"),
-]
+IN_XML: Final = [("all_reduce", "ring"), ("all_gather", "ring"), ("reduce_scatter", "ring"), ("all_to_all", "bruck")]
 
 
 CASE: Final = cases.Case("cluster", "sim://?latency=2us&rate=100Gb/s", 4, "4KB")

@@ -15,15 +15,7 @@ from minitorch_dist.distributed.codec import kinds, trust
 from minitorch_dist.distributed.exceptions import RpcError
 from minitorch_dist.distributed.rpc import serve
 from minitorch_dist.distributed.rpc.members import WorkerInfo
-from minitorch_dist.distributed.rpc.message import (
-    ANSWER,
-    HEADER,
-    ONE_WAY,
-    REQUEST,
-    SYSTEM,
-    WAKE,
-    RpcMessage,
-)
+from minitorch_dist.distributed.rpc.message import ANSWER, HEADER, ONE_WAY, REQUEST, SYSTEM, WAKE, RpcMessage
 from minitorch_dist.distributed.rpc.serve import RequestServer
 from minitorch_dist.distributed.rpc.worker import RpcInbox, RpcWorker
 from minitorch_dist.nn.parameter import Parameter
@@ -36,9 +28,7 @@ from transports.clock import SYSTEM as CLOCK
 
 
 SAMPLES = [
-    value
-    for value in values.samples()
-    if not (callable(value) or isinstance(value, values.Refused | Parameter))
+    value for value in values.samples() if not (callable(value) or isinstance(value, values.Refused | Parameter))
 ]
 
 
@@ -58,9 +48,7 @@ def framed(meta: bytes) -> bytes:
     return struct.pack("<QI", len(meta), 0) + meta
 
 
-FORBIDDEN_FORMS = (
-    pickled(values.Point(1, 2)), named("os:getcwd"), named("subprocess:Popen"), named("this:s"),
-)  # fmt: skip
+FORBIDDEN_FORMS = (pickled(values.Point(1, 2)), named("os:getcwd"), named("subprocess:Popen"), named("this:s"))
 
 
 def tree(random: Random, size: int) -> Any:
@@ -197,15 +185,7 @@ def target(x: Any = 0, y: Any = 0) -> Any:
 
 codec.register(target)
 codec.register(later)
-FORBIDDEN = (
-    "mro",
-    "__class__",
-    "__subclasses__",
-    "__init__",
-    "__reduce_ex__",
-    "__getattribute__",
-    "tofile",
-)
+FORBIDDEN = ("mro", "__class__", "__subclasses__", "__init__", "__reduce_ex__", "__getattribute__", "tofile")
 NAMES = (
     "append", "mro", "__class__", "__subclasses__", "__init__", "__reduce_ex__", "__getattribute__",
     "with_traceback", "upper", "format", "numpy", "tofile", "_backward_hooks", "args", "sort", "copy",
@@ -236,7 +216,7 @@ def make_request(random: Random, size: int) -> list[tuple[int, int, bytes]]:
     if random.random() < 0.3:
         operation = random.choice((serve.FORK, serve.DELETE, serve.ADOPT))
         about: Any = ((1, 0), (1, 5)) if operation != serve.ADOPT else (1, 5)
-        said.append((REQUEST, random.choice((SYSTEM, SYSTEM | ONE_WAY)), bytes([operation]) + codec.encode(about)[0]))  # fmt: skip
+        said.append((REQUEST, random.choice((SYSTEM, SYSTEM | ONE_WAY)), bytes([operation]) + codec.encode(about)[0]))
     return said
 
 
@@ -306,11 +286,7 @@ def bend_parts(random: Random, given: Any, pool: Any) -> Any:
     place = random.randrange(len(given))
     header, nbytes = given[place]
     bend = bytes_bender(lambda data: fields_of("<BBHHQQ"))
-    return [
-        *given[:place],
-        (bend(random, header, [header]), nbytes),
-        *given[place + random.randrange(2) :],
-    ]
+    return [*given[:place], (bend(random, header, [header]), nbytes), *given[place + random.randrange(2) :]]
 
 
 def read_parts(given: Any) -> None:
@@ -325,8 +301,16 @@ def read_parts(given: Any) -> None:
 
 def doors(folder: Path) -> list[Door]:
     return [
-        Door("codec", make_value, bytes_bender(value_fields), read_value, (codec.CodecError,), fit_value,
-             weight=2.0),
-        Door("rpc-requests", make_request, bend_request, read_requests, (AllFailed,), weight=2.0, is_always_right=False, has_large=False),
+        Door("codec", make_value, bytes_bender(value_fields), read_value, (codec.CodecError,), fit_value, weight=2.0),
+        Door(
+            "rpc-requests",
+            make_request,
+            bend_request,
+            read_requests,
+            (AllFailed,),
+            weight=2.0,
+            is_always_right=False,
+            has_large=False,
+        ),
         Door("rpc-parts", make_parts, bend_parts, read_parts, (), has_large=False),
-    ]  # fmt: skip
+    ]

@@ -88,11 +88,9 @@ def read_request(data: bytes) -> None:
 
 
 def make_answer(random: Random, size: int) -> bytes:
-    answer: Any = random.choice((
-        [random.randbytes(5) for _ in range(size)],
-        StoreTimeout(1.0, ["a"], ["b"], "note"),
-        DistStoreError("no"),
-    ))  # fmt: skip
+    answer: Any = random.choice(
+        ([random.randbytes(5) for _ in range(size)], StoreTimeout(1.0, ["a"], ["b"], "note"), DistStoreError("no"))
+    )
     return protocol.pack_answer(answer)[frames.LENGTH :]
 
 

@@ -13,12 +13,7 @@ from typing import Any
 from minitorch_dist.distributed import run
 from minitorch_dist.distributed.elastic.rendezvous import places, state
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousStateError
-from minitorch_dist.distributed.elastic.rendezvous.state import (
-    JobNode,
-    JobRules,
-    JobState,
-    StateEntry,
-)
+from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobRules, JobState, StateEntry
 from minitorch_dist.sim import nets, replay_token
 from minitorch_dist.tensors import devices
 from mtd.planning import layout_words, model_files
@@ -40,29 +35,27 @@ FAULTS = (
 )  # fmt: skip
 TOKENS = (
     "mtd1:seed=412;ranks=8;hard=ojr;drop=2>3#17;partition=0+1|2+3,at=2ms,heal=5ms;event=117",
-    "mtd1:seed=1;ranks=2", "mtd1:seed=9;ranks=3;unreliable;choices=0.1.2;event=4",
-)  # fmt: skip
+    "mtd1:seed=1;ranks=2",
+    "mtd1:seed=9;ranks=3;unreliable;choices=0.1.2;event=4",
+)
 NETS = (
-    "sim://?latency=5us&rate=100Gb/s&wire=0s&eager=64KB&window=1MB", "sim://", "sim://?detection=2s",
+    "sim://?latency=5us&rate=100Gb/s&wire=0s&eager=64KB&window=1MB",
+    "sim://",
+    "sim://?detection=2s",
     "two_level:nodes=4,gpus=8,intra=2us/150GB/s,inter=5us/100Gb/s,nic=per_node",
-)  # fmt: skip
+)
 TCP = ("tcp://localhost:29500?rank=0&world_size=2", "tcp://[::1]:80", "tcp://h?certificate=a&key=b")
-FILE = (
-    "file:///tmp/x?mode=append&segment=65536",
-    "file:///tmp/x?ring=8192&board=64",
-    "file://",
-)
-MQTT = (
-    "mqtt://me:word@host:1883/run?chunk=131072&broker_timeout=60&tls=1",
-    "mqtt://h/run?ca=/x.pem",
-    "mqtt://",
-)
+FILE = ("file:///tmp/x?mode=append&segment=65536", "file:///tmp/x?ring=8192&board=64", "file://")
+MQTT = ("mqtt://me:word@host:1883/run?chunk=131072&broker_timeout=60&tls=1", "mqtt://h/run?ca=/x.pem", "mqtt://")
 SCHEMES = ("queue://", "tcp://h:1", "file:///x", "mqtt://h", "gloo", "sim")
 NODES = ("host:29400", "[::1]:29400", "host", "::1", "")
 LAYOUTS = (
-    "fsdp=8 tp=2 pp=4 micro=2 accumulate=2 recompute=full zero=3", "dp=64,zero=1,micro=1", "fsdp=64 precision=fp8",
-    "tp=4 pp=4 vp=2 dp=4 accumulate=8 recompute=selective sums=whole", "fsdp=16 cp=4 micro=1",
-)  # fmt: skip
+    "fsdp=8 tp=2 pp=4 micro=2 accumulate=2 recompute=full zero=3",
+    "dp=64,zero=1,micro=1",
+    "fsdp=64 precision=fp8",
+    "tp=4 pp=4 vp=2 dp=4 accumulate=8 recompute=selective sums=whole",
+    "fsdp=16 cp=4 micro=1",
+)
 DEVICES = ("cpu", "cuda:0", "cuda", "cuda:17", "meta", "mps:0")
 
 
@@ -136,7 +129,7 @@ OPTIONS = (
     ["--local-addr", "host", "--log-dir", "logs", "t.py"],
     ["--rdzv-conf", "join_timeout=600,last_call_timeout=30", "--monitor-interval", "0.5", "t.py"],
     ["--shutdown-timeout", "5", "--net", "tcp", "t.py"],
-)  # fmt: skip
+)
 
 
 def make_options(random: Random, size: int) -> list[str]:
@@ -163,14 +156,7 @@ def command_line(given: list[str]) -> None:
 
 def make_state(random: Random, size: int) -> Any:
     nodes = tuple(JobNode(f"n{n}", "host", 2, n) for n in range(min(size, 60)))
-    found = JobState(
-        JobRules(1, 4, 2),
-        random.choice((state.GATHERING, state.WORKING)),
-        1,
-        nodes,
-        nodes[:1],
-        ("n0",),
-    )
+    found = JobState(JobRules(1, 4, 2), random.choice((state.GATHERING, state.WORKING)), 1, nodes, nodes[:1], ("n0",))
     return json.loads(StateEntry("me", found).packed())
 
 
@@ -185,8 +171,7 @@ def doors(folder: Path) -> list[Door]:
     wrong = (ValueError,)
 
     def words(name: str, texts: tuple[str, ...], read: Read, *also: type[BaseException]) -> Door:
-        return Door(name, chosen(texts), bend_text, read, wrong + also, has_large=False, weight=0.5,
-                    is_of_others=False)  # fmt: skip
+        return Door(name, chosen(texts), bend_text, read, wrong + also, has_large=False, weight=0.5, is_of_others=False)
 
     for name in (*registry.BUILT_IN, "no such scheme"):  # a fixed table leads to these modules
         with contextlib.suppress(ValueError, ImportError):
@@ -203,7 +188,15 @@ def doors(folder: Path) -> list[Door]:
         words("layout", LAYOUTS, layout),
         words("scheme", SCHEMES, scheme),
         words("device", DEVICES, device, RuntimeError),
-        Door("mtdrun-options", make_options, bend_options, command_line,
-             (SystemExit, ValueError, RuntimeError, AssertionError), has_large=False, weight=0.3, is_of_others=False),
+        Door(
+            "mtdrun-options",
+            make_options,
+            bend_options,
+            command_line,
+            (SystemExit, ValueError, RuntimeError, AssertionError),
+            has_large=False,
+            weight=0.3,
+            is_of_others=False,
+        ),
         Door("rendezvous-state", make_state, bend_tree, read_state, (RendezvousStateError,), weight=0.5),
-    ]  # fmt: skip
+    ]

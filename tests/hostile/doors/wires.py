@@ -85,8 +85,7 @@ def _messages(random: Random, size: int) -> list[tuple[bytes, bytes]]:
 
 def make_frames(random: Random, size: int) -> bytes:
     return b"".join(
-        frames.pack(len(header), len(payload)) + header + payload
-        for header, payload in _messages(random, size)
+        frames.pack(len(header), len(payload)) + header + payload for header, payload in _messages(random, size)
     )
 
 
@@ -176,13 +175,7 @@ def make_header(random: Random, size: int) -> bytes:
     )
     site = random.choice(("", "train.py:41", "é:1"))
     return wire.encode(
-        Header(
-            random.getrandbits(64),
-            random.getrandbits(64),
-            random.getrandbits(32),
-            fingerprint,
-            site,
-        )
+        Header(random.getrandbits(64), random.getrandbits(64), random.getrandbits(32), fingerprint, site)
     )
 
 
@@ -203,10 +196,18 @@ def make_frame(random: Random, size: int) -> bytes:
     body = random.randbytes(random.choice((0, 10, 300)))
     is_first = bool(body) and random.random() < 0.5
     frame = Frame(
-        random.choice(channel.KINDS), random.randrange(8), random.choice((0, 3, channel.EVERYBODY)),
-        random.getrandbits(64), random.getrandbits(64), random.randrange(4), random.randrange(99),
-        random.randrange(99), random.randrange(99), 5 if is_first else 0, len(body) if is_first else 0,
-    )  # fmt: skip
+        random.choice(channel.KINDS),
+        random.randrange(8),
+        random.choice((0, 3, channel.EVERYBODY)),
+        random.getrandbits(64),
+        random.getrandbits(64),
+        random.randrange(4),
+        random.randrange(99),
+        random.randrange(99),
+        random.randrange(99),
+        5 if is_first else 0,
+        len(body) if is_first else 0,
+    )
     return bytes(channel.seal(KEY, frame, body))
 
 
@@ -236,9 +237,7 @@ def make_packet(random: Random, size: int) -> bytes:
             return b"\x10" + head + _text("me") + will + _text("name") + _text("password")
         case 1:
             qos = random.randrange(2)
-            message = PublishedMessage(
-                topic, random.randbytes(random.choice((0, 9, 200))), qos, random.random() < 0.5
-            )
+            message = PublishedMessage(topic, random.randbytes(random.choice((0, 9, 200))), qos, random.random() < 0.5)
             whole = b"".join(packets.publish_pieces(message, random.randrange(1, 99)))
             length = 1 + next(n for n, byte in enumerate(whole[1:], 1) if byte < 128)
             return whole[:1] + whole[length:]
@@ -253,9 +252,7 @@ def make_packet(random: Random, size: int) -> bytes:
                 )
             )
         case 3:
-            return (
-                b"\xa2" + number + b"".join(_text(topic) for _ in range(min(1 + size, packets.MAX_FILTERS)))
-            )
+            return b"\xa2" + number + b"".join(_text(topic) for _ in range(min(1 + size, packets.MAX_FILTERS)))
         case 4:
             return b"\x40" + number
         case _:
@@ -369,9 +366,13 @@ def log_fields(data: bytes) -> list[Any]:
 
 def make_terms(random: Random, size: int) -> bytes:
     return signed_file.Terms(
-        random.choice(signed_file.MODES), random.randrange(1, 9), 1 << random.randrange(4, 20),
-        random.randbytes(16), "a boot", "process 1 on host",
-    ).page(KEY)  # fmt: skip
+        random.choice(signed_file.MODES),
+        random.randrange(1, 9),
+        1 << random.randrange(4, 20),
+        random.randbytes(16),
+        "a boot",
+        "process 1 on host",
+    ).page(KEY)
 
 
 def sign_terms(random: Random, data: bytes) -> bytes:

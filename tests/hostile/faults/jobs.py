@@ -66,8 +66,9 @@ def are_a_pair(one: OneJob, other: OneJob) -> bool:
     return one.is_launched or other.is_launched or not is_alike
 
 
-def meet(jobs: Sequence[OneJob], order: Sequence[tuple[int, int]], delays: Sequence[float],
-         transport: str, place: str) -> list[dict[int, End]]:  # fmt: skip
+def meet(
+    jobs: Sequence[OneJob], order: Sequence[tuple[int, int]], delays: Sequence[float], transport: str, place: str
+) -> list[dict[int, End]]:
     """Start ranks (job, rank) in this order, each so long after the one before it; with a delay of `inf` when some
     rank has ended. How all of them ended, by job."""
     drawn = [job.draw(id=one.name, script=one.script) for one in jobs]
@@ -125,9 +126,8 @@ def _sum(one: OneJob, rank: int, transport: str, place: str) -> float:
 
 
 def _hear(
-    children: dict[int, tuple[int, int, int]], jobs: Sequence[OneJob], ends: list[dict[int, End]],
-    seconds: float,
-) -> None:  # fmt: skip
+    children: dict[int, tuple[int, int, int]], jobs: Sequence[OneJob], ends: list[dict[int, End]], seconds: float
+) -> None:
     for pipe in select.select(list(children), [], [], seconds)[0]:
         if pipe not in children:  # its launcher has just ended it
             continue
@@ -178,11 +178,14 @@ class Pairs:
         while True:
             jobs = [
                 OneJob(
-                    f"{letter}{number}", random.random() < 0.6, random.choice(("train.py", "other.py")),
-                    random.choice(SIZES), value,
+                    f"{letter}{number}",
+                    random.random() < 0.6,
+                    random.choice(("train.py", "other.py")),
+                    random.choice(SIZES),
+                    value,
                 )
                 for letter, value in (("a", 1), ("b", 100))
-            ]  # fmt: skip
+            ]
             if are_a_pair(*jobs):
                 break
         order = [(which, rank) for which, one in enumerate(jobs) for rank in range(one.size)]

@@ -64,9 +64,7 @@ def run(act: Act, size: int, blow: Blow | None, folder: Path, *given: Any) -> li
             os.close(reading)
 
 
-def _bear(
-    act: Act, rank: int, size: int, blow: Blow | None, folder: Path, given: tuple[Any, ...]
-) -> tuple[int, int]:
+def _bear(act: Act, rank: int, size: int, blow: Blow | None, folder: Path, given: tuple[Any, ...]) -> tuple[int, int]:
     reading, writing = os.pipe()
     pid = fork()
     if pid:
@@ -84,14 +82,7 @@ def _bear(
         os._exit(0)
 
 
-def _live(
-    act: Act,
-    rank: int,
-    size: int,
-    blow: Blow | None,
-    begun: Callable[[], None],
-    given: tuple[Any, ...],
-) -> End:
+def _live(act: Act, rank: int, size: int, blow: Blow | None, begun: Callable[[], None], given: tuple[Any, ...]) -> End:
     """The program, and how it ended. An interrupt that comes later would only silence that report."""
     if blow is not None and blow.kind in LIMITS and blow.victim == rank:
         begun, first = (lambda: blows.suffer(blow)), begun
@@ -133,6 +124,4 @@ def _lines(folder: Path, children: list[tuple[int, int]]) -> str:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGUSR1)
     time.sleep(0.5)
-    return "\n".join(
-        f"rank {rank}:\n{(folder / f'lines-{rank}').read_text()}" for rank in range(len(children))
-    )
+    return "\n".join(f"rank {rank}:\n{(folder / f'lines-{rank}').read_text()}" for rank in range(len(children)))

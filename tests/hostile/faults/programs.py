@@ -73,9 +73,7 @@ def collectives(rank: int, size: int, begun: Begun, address: str, meeting_place:
 
 
 def state_of(fill: float) -> dict[str, Any]:
-    return {
-        "model": {"w": mtd.full((64, 32), fill), "b": mtd.full((17,), fill)}, "step": int(fill),
-    }  # fmt: skip
+    return {"model": {"w": mtd.full((64, 32), fill), "b": mtd.full((17,), fill)}, "step": int(fill)}
 
 
 def saving(rank: int, size: int, begun: Begun, meeting_place: str, folder: str) -> int:
@@ -309,10 +307,14 @@ class Recording(Worlds):
 
 def parts() -> list[Part]:
     kinds: dict[str, tuple[type[Worlds], float]] = {
-        "fault-tcp": (Collectives, 2.0), "fault-file": (OverFile, 2.0), "fault-mqtt": (OverMqtt, 2.0),
-        "fault-checkpoint": (Saving, 2.0), "fault-store-tcp": (Counting, 1.5),
-        "fault-store-file": (Counting, 1.5), "fault-journal": (Recording, 1.0),
-    }  # fmt: skip
+        "fault-tcp": (Collectives, 2.0),
+        "fault-file": (OverFile, 2.0),
+        "fault-mqtt": (OverMqtt, 2.0),
+        "fault-checkpoint": (Saving, 2.0),
+        "fault-store-tcp": (Counting, 1.5),
+        "fault-store-file": (Counting, 1.5),
+        "fault-journal": (Recording, 1.0),
+    }
 
     def opener(name: str, kind: type[Worlds]) -> Callable[[int, Path], Session]:
         return lambda seed, folder: kind(name, seed, folder)

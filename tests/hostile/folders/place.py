@@ -27,17 +27,7 @@ from transports import keeper
 from transports.keeper import drafts, locks
 
 SECONDS = 20.0  # for a visit, on a machine with other work
-KINDS = (
-    *odd_files.KINDS,
-    "device",
-    "nothing",
-    "empty",
-    "other bytes",
-    "a flipped bit",
-    "cut",
-    "huge",
-    "closed",
-)
+KINDS = (*odd_files.KINDS, "device", "nothing", "empty", "other bytes", "a flipped bit", "cut", "huge", "closed")
 NAMES = (
     "model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
     "0123456789ab-00000-of-00001.safetensors", ".index.json.12.0.tmp", ".x-of-y.safetensors.1.tmp", "run.mtd.0",
@@ -54,9 +44,7 @@ class Visit(NamedTuple):
     refusals: tuple[type[BaseException], ...]
     places: tuple[str, ...]  # names of files of ours, which others may have taken
     kinds: tuple[str, ...] = KINDS  # of odd things that may stand there
-    replaces: Callable[[Any], bool] = lambda content: (
-        True
-    )  # a regular file with this content in a place of ours
+    replaces: Callable[[Any], bool] = lambda content: True  # a regular file with this content in a place of ours
 
 
 class Folders:
@@ -118,22 +106,12 @@ class Folders:
         return Verdict("accepted")
 
     def _wrong(
-        self,
-        top: Path,
-        place: Path,
-        before: dict[str, Any],
-        others: set[str],
-        spoilt: set[str],
-        is_wild: bool,
+        self, top: Path, place: Path, before: dict[str, Any], others: set[str], spoilt: set[str], is_wild: bool
     ) -> Verdict | None:
         """A fall, if anything is not as it has to be afterwards."""
         after = odd_files.snapshot(top)
         kept = {"secret", "in", *(f"in/{name}" for name in others)}
-        kept |= (
-            set()
-            if is_wild
-            else {f"in/{n}" for n in spoilt if not self._may_be_replaced(before.get(f"in/{n}"))}
-        )
+        kept |= set() if is_wild else {f"in/{n}" for n in spoilt if not self._may_be_replaced(before.get(f"in/{n}"))}
         changed = sorted(name for name in kept if before.get(name) != after.get(name))
         if changed:
             return Verdict("fell", f"changed what is of others: {changed}")

@@ -70,4 +70,4 @@ def visits() -> list[Visit]:
         Visit("store-late", leave_store, come_late, store, (STORE,)),
         Visit("journal", record, record, written, places, replaces=is_journal),
         Visit("journal-read", record, read, (*written, AssertionError), places, replaces=lambda content: False),
-    ]  # fmt: skip
+    ]

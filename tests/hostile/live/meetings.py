@@ -47,10 +47,7 @@ class Meetings:
         size, store = random.choice((1, 2, 3, 5)), Crowded()
         trouble: list[BaseException] = []
         guests: list[socket.socket] = []
-        ranks = [
-            threading.Thread(target=self._rank, args=(r, size, store, trouble), daemon=True)
-            for r in range(size)
-        ]
+        ranks = [threading.Thread(target=self._rank, args=(r, size, store, trouble), daemon=True) for r in range(size)]
         for thread in ranks:
             thread.start()
         count = self._strangers(random, store, guests)

@@ -61,8 +61,7 @@ def together(attacks: Sequence[Any]) -> Callable[[Any, Random, float], None]:
                 trouble.append(error)
 
         threads = [
-            threading.Thread(target=run, args=each, daemon=True)
-            for each in zip(attacks, crowds, seeds, strict=True)
+            threading.Thread(target=run, args=each, daemon=True) for each in zip(attacks, crowds, seeds, strict=True)
         ]
         for thread in threads:
             thread.start()
@@ -81,7 +80,7 @@ def together(attacks: Sequence[Any]) -> Callable[[Any, Random, float], None]:
 class Members:
     def __init__(
         self, name: str, seed: int, attacks: Sequence[Any], start: Callable[[], Any], cost: Callable[..., Bill]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.name, self.seed, self.attacks = name, seed, attacks
         self._start, self._cost = start, cost
         self._server: Any = None

@@ -82,14 +82,7 @@ class Store:
     def _odd(self, random: Random) -> None:
         """It holds the key, and speaks oddly."""
         try:
-            client = dial(
-                "127.0.0.1",
-                self.store.port,
-                job_key(KEY),
-                Claim(0, 0),
-                SYSTEM,
-                SYSTEM.deadline(PATIENCE),
-            )
+            client = dial("127.0.0.1", self.store.port, job_key(KEY), Claim(0, 0), SYSTEM, SYSTEM.deadline(PATIENCE))
         except (DistNetworkError, DistStoreError) as error:
             raise Wrong(f"nobody lets clients in any more: {error}") from error
         client.settimeout(0.2)  # it does not wait long for an answer

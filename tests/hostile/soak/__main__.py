@@ -26,9 +26,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--jobs", type=int, default=2, help="rounds at once")
     found.add_argument("--wire", action="append", help="wires whose name begins so")
     found.add_argument("--program", action="append", choices=list(PROGRAMS))
-    found.add_argument(
-        "--round", metavar="SEED:NUMBER", help="one round again; with the same --wire and --program"
-    )
+    found.add_argument("--round", metavar="SEED:NUMBER", help="one round again; with the same --wire and --program")
     return found
 
 
@@ -41,9 +39,7 @@ def all_wires(chosen: Sequence[str] | None) -> Iterator[dict[str, str]]:
         broker = brokers.Broker("mosquitto")
         wires["mosquitto"] = broker.address
     try:
-        yield {
-            name: address for name, address in wires.items() if not chosen or name.startswith(tuple(chosen))
-        }
+        yield {name: address for name, address in wires.items() if not chosen or name.startswith(tuple(chosen))}
     finally:
         if broker is not None:
             broker.stop()

@@ -120,8 +120,9 @@ def calls(folder: Path) -> None:
         futures = [rpc.rpc_async(to, add, args=(torch.full((4,), float(k)), turn)) for k in range(4)]
         expect(
             [future.wait().tolist() for future in futures],
-            [[float(k + turn)] * 4 for k in range(4)], "the answer of a call",
-        )  # fmt: skip
+            [[float(k + turn)] * 4 for k in range(4)],
+            "the answer of a call",
+        )
     rpc.shutdown()
 
 

@@ -30,10 +30,14 @@ AFTER = 30.0  # for its processes to end, once their launcher has
 LASTS = 2.0  # seconds that a job takes, about, once its ranks have begun
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 LAUNCHED = {
-    "queue": "queue://", "tcp": "tcp://", "file": "file://", "file (path)": "file://{folder}/world",
-    "file (append)": "file://?mode=append", "file (folder, append)": "file://{folder}?mode=append",
+    "queue": "queue://",
+    "tcp": "tcp://",
+    "file": "file://",
+    "file (path)": "file://{folder}/world",
+    "file (append)": "file://?mode=append",
+    "file (folder, append)": "file://{folder}?mode=append",
     "mqtt": "mqtt://",
-}  # fmt: skip
+}
 ELASTIC = {"mtdrun tcp": "tcp://", "mtdrun file": "file://", "mtdrun mqtt": "mqtt://"}
 KINDS = ("struck", "wrong", "hangs", "processes", "files", "memory", "sockets")
 
@@ -86,29 +90,29 @@ class Round:
             return [sys.executable, *module, self.program, self.address, f"{self.size}", job]
         options = ["--standalone", "--nproc-per-node", f"{self.size}", "--max-restarts", "1"]
         script = f"{Path(__file__).parent / 'programs.py'}"
-        module = [
-            "-m",
-            "minitorch_dist.distributed.run",
-            *options,
-            "--shutdown-timeout",
-            "5",
-            script,
-        ]
+        module = ["-m", "minitorch_dist.distributed.run", *options, "--shutdown-timeout", "5", script]
         return [sys.executable, *module, self.program, self.address, "0", job]
 
     def _job(self, is_struck: bool) -> None:
         environment = {
-            **os.environ, WORD: self.token, "HOME": f"{self.folder / 'home'}",
-            "TMPDIR": f"{self.folder / 'tmp'}", keys.VARIABLE: "the key of the soak",
+            **os.environ,
+            WORD: self.token,
+            "HOME": f"{self.folder / 'home'}",
+            "TMPDIR": f"{self.folder / 'tmp'}",
+            keys.VARIABLE: "the key of the soak",
             "PYTHONPATH": os.pathsep.join(map(str, (Path.cwd(), os.environ.get("PYTHONPATH", "")))),
-        }  # fmt: skip
+        }
         self._begun.unlink(missing_ok=True)
         with (self.folder / "said").open("ab") as said:
             start = said.tell()
             job = subprocess.Popen(
-                [*apart(self.folder / "shm"), *self._command()], env=environment, stdout=said,
-                stderr=said, stdin=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                [*apart(self.folder / "shm"), *self._command()],
+                env=environment,
+                stdout=said,
+                stderr=said,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             try:
                 is_lost = is_struck and self._strike(job)
                 code = job.wait(SECONDS)

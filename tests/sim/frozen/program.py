@@ -115,9 +115,13 @@ def step() -> float:
 def of_report(report: Any) -> str:
     """A digest of all that a report says but for the engine's name."""
     said = [
-        str(report).replace(f"engine {report.engine_used}", ""), report.digest, report.switches, repr(report.ranks), repr(report.results),
+        str(report).replace(f"engine {report.engine_used}", ""),
+        report.digest,
+        report.switches,
+        repr(report.ranks),
+        repr(report.results),
         [[repr(each.device), repr(each.marks)] for each in report.ranks],
-    ]  # fmt: skip
+    ]
     if report.timelines is not None:
         path = report.timelines.critical_path
         lines = [[repr(x.spans()), repr(x.collectives), repr(x.memory)] for x in report.timelines.ranks]
@@ -175,11 +179,7 @@ def frozen_devices(size: int) -> dict[str, str]:
         "devices": of_run(step, size, device=lambda r: mixed[r % 2], net=net, shapes=True),
         "memory": of_run(step, size, memory="1MB", flops="10T"),
         "contention": of_run(
-            programs.data_parallel,
-            size,
-            device=sim.gpu("h100", contention=1.5),
-            net=net,
-            shapes=True,
+            programs.data_parallel, size, device=sim.gpu("h100", contention=1.5), net=net, shapes=True
         ),
     }
     for program in (programs.data_parallel, programs.sharded, programs.pipeline):
@@ -190,15 +190,15 @@ def frozen_devices(size: int) -> dict[str, str]:
         found[f"{program.__name__}, folded"] = of_run(
             program, size, device=gpu, net=net, shapes=True, timelines=True, fold=True
         )
-        found[f"{program.__name__}, classes"] = of_run(
-            program, size, device=gpu, net=net, shapes=True, fold=True
-        )
+        found[f"{program.__name__}, classes"] = of_run(program, size, device=gpu, net=net, shapes=True, fold=True)
     return found
 
 
 PARTS: Final[dict[str, Callable[[int], dict[str, str]]]] = {
-    "nets": frozen_nets, "faults": frozen_faults, "devices": frozen_devices,
-}  # fmt: skip
+    "nets": frozen_nets,
+    "faults": frozen_faults,
+    "devices": frozen_devices,
+}
 
 
 def main() -> None:

@@ -82,9 +82,7 @@ except ImportError:
 
 
 def test_the_core_runs_without_the_rest_of_the_house() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, str(PACKAGE)], capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-c", ALONE, str(PACKAGE)], capture_output=True, text=True, timeout=300)
     assert done.stdout == "alone\n", done.stderr
 
 
@@ -98,7 +96,4 @@ def test_the_core_is_the_lowest_floor_and_all_rooms_are_named() -> None:
 
 
 def test_the_core_can_be_read_in_an_evening() -> None:
-    assert (
-        sum(code_lines(path.read_text("utf-8")) for path in (PACKAGE / "tensors" / "core").glob("*.py"))
-        < 1_200
-    )
+    assert sum(code_lines(path.read_text("utf-8")) for path in (PACKAGE / "tensors" / "core").glob("*.py")) < 1_200

@@ -88,7 +88,7 @@ class ElasticAgent:
         try:
             self.store, self._is_keeper = places.meet(
                 self.job.place, patience.join_timeout, self._is_told_to_stop, say, self._of().among_agents()
-            )  # fmt: skip
+            )
         except RendezvousError:
             if self._signals:
                 raise self._stopped() from None
@@ -199,7 +199,7 @@ class ElasticAgent:
     def _explain(self, state: JobState, generation: int) -> None:
         if state.phase == states.CLOSED or state.generation < generation:
             return
-        count = f"{state.restarts} of {state.rules.max_restarts} restarts" if state.restarts else "no restart counted"  # fmt: skip
+        count = f"{state.restarts} of {state.rules.max_restarts} restarts" if state.restarts else "no restart counted"
         say(f"{state.cause}. All workers start again ({count})")
 
     def _finish(self, state: JobState) -> None:

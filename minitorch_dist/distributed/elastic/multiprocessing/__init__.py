@@ -10,8 +10,6 @@ warden    a process that ends them when the agent is killed
 from __future__ import annotations
 
 from minitorch_dist import not_offered
-from minitorch_dist.distributed.elastic.multiprocessing.errors import (
-    ProcessFailure as ProcessFailure,
-)
+from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure as ProcessFailure
 
 not_offered.guard(globals())

@@ -23,9 +23,12 @@ class Warden:
 
     def __init__(self, folder: Path | None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-ISs", __file__, str(folder or ""), str(HOUSE)], stdin=subprocess.PIPE, bufsize=0,
-            stdout=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-ISs", __file__, str(folder or ""), str(HOUSE)],
+            stdin=subprocess.PIPE,
+            bufsize=0,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def _say(self, text: str) -> None:
         assert self._process.stdin is not None, "it was made with a pipe"

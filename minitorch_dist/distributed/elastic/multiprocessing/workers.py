@@ -56,9 +56,7 @@ class WorkerProgram:
 class WorkerProcess:
     """One process; see `ending.Process`."""
 
-    def __init__(
-        self, program: WorkerProgram, local_rank: int, environment: Mapping[str, str], is_alone: bool
-    ) -> None:
+    def __init__(self, program: WorkerProgram, local_rank: int, environment: Mapping[str, str], is_alone: bool) -> None:
         self.local_rank = local_rank
         # Only who is in the terminal's foreground may read from it: a single worker (for pdb), which
         # hears Ctrl-C from the terminal itself. Several find its input at an end.
@@ -69,10 +67,11 @@ class WorkerProcess:
         self.error_file = environment["TORCHELASTIC_ERROR_FILE"]
         with sigint.without_sigint():  # `entry` lets it hear
             self._process = subprocess.Popen(
-                program.command(local_rank), env={**os.environ, **environment},
+                program.command(local_rank),
+                env={**os.environ, **environment},
                 process_group=0 if self._leads else None,
                 stdin=subprocess.DEVNULL if is_terminal and self._leads else None,
-            )  # fmt: skip
+            )
         self.pid = self._process.pid
         self.sentinel = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
 

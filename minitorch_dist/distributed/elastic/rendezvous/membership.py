@@ -55,9 +55,14 @@ class JobMembership:
     """One node's handle. `store` holds this job's keys and no other's."""
 
     def __init__(
-        self, store: Store, node: JobNode, rules: JobRules, patience: Patience,
-        clock: Clock = SYSTEM, say: Callable[[str], None] = lambda text: None,
-    ) -> None:  # fmt: skip
+        self,
+        store: Store,
+        node: JobNode,
+        rules: JobRules,
+        patience: Patience,
+        clock: Clock = SYSTEM,
+        say: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self.node, self.patience = node, patience
         self._store, self._clock, self._say = store, clock, say
         self._ledger = JobLog(PrefixStore("job", store), node.id, JobState(rules))
@@ -124,8 +129,7 @@ class JobMembership:
         if there and there[0].id != self.node.id:
             self.leave()
             raise RendezvousStateError(
-                f"--node-rank {self.node.rank} is taken by {there[0].id} on {there[0].host}; every "
-                "node needs its own"
+                f"--node-rank {self.node.rank} is taken by {there[0].id} on {there[0].host}; every node needs its own"
             )
 
     def _tell(self, state: JobState, told: str) -> str:
@@ -134,7 +138,9 @@ class JobMembership:
         if state.phase == states.WORKING and count >= rules.max_nodes:
             text = f"the job is full: {count} of at most {rules.max_nodes} nodes work. Waiting for a place"
         elif state.phase == states.GATHERING and count < rules.max_nodes:
-            text = f"{count} of at least {rules.min_nodes} nodes are there, and up to {rules.max_nodes} may come; waiting"
+            text = (
+                f"{count} of at least {rules.min_nodes} nodes are there, and up to {rules.max_nodes} may come; waiting"
+            )
         else:
             return told
         if text != told:

@@ -78,9 +78,7 @@ def join(state: JobState, node: JobNode) -> JobState:
 def _settle(state: JobState) -> JobState:
     """Begin, if there is nobody to wait for."""
     there = state.nodes + state.waiting
-    is_complete = len(there) >= state.rules.max_nodes or (
-        state.generation >= 0 and len(there) >= state.rules.min_nodes
-    )
+    is_complete = len(there) >= state.rules.max_nodes or (state.generation >= 0 and len(there) >= state.rules.min_nodes)
     is_back = set(state.expected) <= {node.id for node in there}
     given = [node.rank for node in there if node.rank >= 0]
     has_twins = len(set(given)) < len(given)  # one is dead, and gone soon; or was started wrongly

@@ -11,14 +11,7 @@ They are opened when an algorithm is chosen for the first time. `auto` weighs ci
 places. The others are cheaper on networks of which a link's cost says nothing, such as a torus. They run by their names.
 """
 
-from minitorch_dist.distributed.schedules.gallery import (
-    bine,
-    circulant,
-    pat,
-    rails,
-    recursive_multiplying,
-    swing,
-)
+from minitorch_dist.distributed.schedules.gallery import bine, circulant, pat, rails, recursive_multiplying, swing
 from minitorch_dist.distributed.schedules.schedule import GALLERY
 
 __all__ = ["GALLERY", "bine", "circulant", "pat", "rails", "recursive_multiplying", "swing"]

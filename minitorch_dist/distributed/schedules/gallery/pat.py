@@ -35,9 +35,7 @@ def carried(first: Rank, size: int, distance: int) -> tuple[Rank, ...]:
 def all_gather(rank: Rank, size: int) -> Steps:
     for distance in reversed(powers.distances(size)):
         source = (rank - distance) % size
-        yield Exchange(
-            (rank + distance) % size, carried(rank, size, distance), source, carried(source, size, distance)
-        )
+        yield Exchange((rank + distance) % size, carried(rank, size, distance), source, carried(source, size, distance))
 
 
 @schedule()
@@ -45,9 +43,5 @@ def reduce_scatter(rank: Rank, size: int) -> Steps:
     for distance in powers.distances(size):
         to = (rank - distance) % size
         yield Exchange(
-            to,
-            carried(to, size, distance),
-            (rank + distance) % size,
-            carried(rank, size, distance),
-            reduce=True,
+            to, carried(to, size, distance), (rank + distance) % size, carried(rank, size, distance), reduce=True
         )

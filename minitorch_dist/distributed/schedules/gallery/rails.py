@@ -53,9 +53,7 @@ class Rail:
         return moved(steps, lambda node: self.rank_at(node, self.place), each)
 
 
-def moved(
-    steps: Iterable[Step], rank_of: Callable[[Rank], Rank], chunks_of: Callable[[Chunks], Chunks]
-) -> Steps:
+def moved(steps: Iterable[Step], rank_of: Callable[[Rank], Rank], chunks_of: Callable[[Chunks], Chunks]) -> Steps:
     """The exchanges of a group as those of its ranks in the world."""
     for step in steps:
         assert isinstance(step, Exchange)
@@ -92,17 +90,13 @@ def reduce_scatter(rank: Rank, size: int, per_node: int = 8) -> Steps:
         ring.reduce_scatter(rail.place, rail.places),
         lambda place: tuple(rail.rank_at(node, place) for node in range(rail.nodes)),
     )
-    yield from rail.along(
-        circulant.reduce_scatter(rail.node, rail.nodes), lambda node: rail.rank_at(node, rail.place)
-    )
+    yield from rail.along(circulant.reduce_scatter(rail.node, rail.nodes), lambda node: rail.rank_at(node, rail.place))
 
 
 @schedule(chunks=one_per_rank, per_node=8)
 def all_gather(rank: Rank, size: int, per_node: int = 8) -> Steps:
     rail = Rail(rank, size, per_node)
-    yield from rail.along(
-        circulant.all_gather(rail.node, rail.nodes), lambda node: rail.rank_at(node, rail.place)
-    )
+    yield from rail.along(circulant.all_gather(rail.node, rail.nodes), lambda node: rail.rank_at(node, rail.place))
     yield from rail.inside(
         ring.all_gather(rail.place, rail.places),
         lambda place: tuple(rail.rank_at(node, place) for node in range(rail.nodes)),
@@ -117,12 +111,16 @@ def all_to_all(rank: Rank, size: int, per_node: int = 8) -> Steps:
         to, source = (place + step) % places, (place - step) % places
         there, here = rail.rank_at(node, to), rail.rank_at(node, source)
         yield Exchange(
-            there, tuple(rank * size + rail.rank_at(far, to) for far in range(nodes)),
-            here, tuple(here * size + rail.rank_at(far, place) for far in range(nodes)),
-        )  # fmt: skip
+            there,
+            tuple(rank * size + rail.rank_at(far, to) for far in range(nodes)),
+            here,
+            tuple(here * size + rail.rank_at(far, place) for far in range(nodes)),
+        )
     for step in range(1, nodes):
         to, source = rail.rank_at((node + step) % nodes, place), (node - step) % nodes
         yield Exchange(
-            to, tuple(rail.rank_at(node, near) * size + to for near in range(places)),
-            rail.rank_at(source, place), tuple(rail.rank_at(source, near) * size + rank for near in range(places)),
-        )  # fmt: skip
+            to,
+            tuple(rail.rank_at(node, near) * size + to for near in range(places)),
+            rail.rank_at(source, place),
+            tuple(rail.rank_at(source, near) * size + rank for near in range(places)),
+        )

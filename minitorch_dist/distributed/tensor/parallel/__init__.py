@@ -1,9 +1,7 @@
 """Layers cut over ranks: columns, then rows, and one sum at the end."""
 
 from minitorch_dist import not_offered
-from minitorch_dist.distributed.tensor.parallel.plan import (
-    parallelize_module as parallelize_module,
-)
+from minitorch_dist.distributed.tensor.parallel.plan import parallelize_module as parallelize_module
 from minitorch_dist.distributed.tensor.parallel.styles import (
     ColwiseParallel as ColwiseParallel,
     ParallelStyle as ParallelStyle,

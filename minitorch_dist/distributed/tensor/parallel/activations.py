@@ -64,9 +64,7 @@ def convert(tensor: Tensor, has: Placement, wants: Placement, group: ProcessGrou
     return _Move.apply(there, back, tensor)  # type: ignore[no-any-return]
 
 
-def enter(
-    tensor: Tensor, group: ProcessGroup, has: Placement | None = None, whole: int | None = None
-) -> Tensor:
+def enter(tensor: Tensor, group: ProcessGroup, has: Placement | None = None, whole: int | None = None) -> Tensor:
     """An activation goes whole into a layer that is cut: gradients come back in summands. `whole`: how long the
     dimension is in all that was cut; else the ranks ask each other."""
     if isinstance(has, Shard):

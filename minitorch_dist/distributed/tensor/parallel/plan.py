@@ -48,8 +48,11 @@ def parallelize_module(
             f'Tensor parallelism cuts along one axis, but the mesh has {device_mesh.ndim}: pass mesh["tp"]'
         )
     if parallelize_plan is None:
-        warnings.warn("No parallelize_plan is provided and auto-parallel is not supported at the "
-                      "moment, so this parallelize_module call will do nothing.", stacklevel=2)  # fmt: skip
+        warnings.warn(
+            "No parallelize_plan is provided and auto-parallel is not supported at the "
+            "moment, so this parallelize_module call will do nothing.",
+            stacklevel=2,
+        )
         return module
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank

@@ -163,8 +163,12 @@ class RowwiseParallel(CutStyle):
             if bias is None:
                 return y
             if isinstance(wanted, Shard):
-                return add(y, enter(bias, group) if wanted.dim % y.ndim != y.ndim - 1 else
-                           convert(bias, Replicate(), Shard(-1), group))  # fmt: skip
+                return add(
+                    y,
+                    enter(bias, group)
+                    if wanted.dim % y.ndim != y.ndim - 1
+                    else convert(bias, Replicate(), Shard(-1), group),
+                )
             return add(y, bias)  # the operator would ask how `y` lies
 
         module.register_forward_pre_hook(before)
@@ -247,21 +251,15 @@ class SequenceParallel(ParallelStyle):
 class PrepareModuleInput(ParallelStyle):
     """Convert the inputs of a module of any kind."""
 
-    def __init__(
-        self, *, input_layouts: Any, desired_input_layouts: Any, use_local_output: bool = False
-    ) -> None:
-        self.input_layouts, self.desired_input_layouts = _pairs(
-            "input_layouts", input_layouts, desired_input_layouts
-        )
+    def __init__(self, *, input_layouts: Any, desired_input_layouts: Any, use_local_output: bool = False) -> None:
+        self.input_layouts, self.desired_input_layouts = _pairs("input_layouts", input_layouts, desired_input_layouts)
 
     def _apply(self, module: Module, mesh: DeviceMesh) -> Module:
         has, wants, group = self.input_layouts, self.desired_input_layouts, mesh.get_group()
 
         def before(_: Module, args: Any) -> Any:
             if len(args) != len(has):
-                raise ValueError(
-                    f"module inputs and input_layouts should have same length: {len(args)} and {len(has)}"
-                )
+                raise ValueError(f"module inputs and input_layouts should have same length: {len(args)} and {len(has)}")
             return _each(args, has, wants, group)
 
         module.register_forward_pre_hook(before)
@@ -271,9 +269,7 @@ class PrepareModuleInput(ParallelStyle):
 class PrepareModuleOutput(ParallelStyle):
     """Convert the outputs of a module."""
 
-    def __init__(
-        self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True
-    ) -> None:
+    def __init__(self, *, output_layouts: Any, desired_output_layouts: Any, use_local_output: bool = True) -> None:
         self.output_layouts, self.desired_output_layouts = _pairs(
             "output_layouts", output_layouts, desired_output_layouts
         )

@@ -58,9 +58,7 @@ def _one(ufunc: np.ufunc, input: T, name: str) -> T:
     demand_order(f"{name}_all", x)
     _check_not_empty(x, over, None, name, RuntimeError)
     out = ufunc.reduce(x, over)
-    return record(
-        out, f"{name.title()}Backward1", (input, lambda g: among_equals(g, x, out), input), reads_result=True
-    )
+    return record(out, f"{name.title()}Backward1", (input, lambda g: among_equals(g, x, out), input), reads_result=True)
 
 
 def among_equals(g: Array, x: Array, out: Any) -> Any:
@@ -141,10 +139,7 @@ def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
     out = np.asanyarray(ufunc.reduce(x, over, keepdims=keepdim))
     return record(
-        out,
-        f"{name.title()}Backward0",
-        (input, lambda g: _shared(g, x, out, over, keepdim), input),
-        reads_result=True,
+        out, f"{name.title()}Backward0", (input, lambda g: _shared(g, x, out, over, keepdim), input), reads_result=True
     )
 
 

@@ -18,11 +18,7 @@ from minitorch_dist.tensors.promotion import cast
 
 
 def norm(
-    input: T,
-    p: Number | str | None = "fro",
-    dim: Dims = None,
-    keepdim: bool = False,
-    dtype: dtypes.dtype | None = None,
+    input: T, p: Number | str | None = "fro", dim: Dims = None, keepdim: bool = False, dtype: dtypes.dtype | None = None
 ) -> T:
     """The p-norm over `dim`, for p = 1, 2 or inf: Σ |x|, √(Σ x²), or the largest |x|"""
     if isinstance(p, str):
@@ -39,8 +35,7 @@ def vector_norm(
     x = input.array
     if x.dtype.kind in "iub":
         raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{type_name(x)[6:-6]}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {type_name(x)[6:-6]}"
         )
     if ord not in (1, 2, math.inf):
         raise NotImplementedError(

@@ -55,9 +55,7 @@ def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = T
     x = input.array
     along = axis(dim, x.ndim)
     if not 0 <= k <= (x.shape[along] if x.ndim else 1):
-        raise RuntimeError(
-            f"selected index k out of range: {k} of {x.shape[along] if x.ndim else 1} elements"
-        )
+        raise RuntimeError(f"selected index k out of range: {k} of {x.shape[along] if x.ndim else 1} elements")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if not x.ndim:

@@ -21,12 +21,7 @@ from minitorch_dist.tensors.core.without_warnings import without_warnings
 
 @numpy_names
 def var(
-    input: T,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: Number | None = None,
+    input: T, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
 ) -> T:
     """The mean squared distance from the mean, over `dim`"""
     return _spread_of("var", input, dim, unbiased, keepdim, correction, root=False)
@@ -34,20 +29,13 @@ def var(
 
 @numpy_names
 def std(
-    input: T,
-    dim: Dims = None,
-    unbiased: bool | None = None,
-    keepdim: bool = False,
-    *,
-    correction: Number | None = None,
+    input: T, dim: Dims = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Number | None = None
 ) -> T:
     """The root of the mean squared distance from the mean, over `dim`"""
     return _spread_of("std", input, dim, unbiased, keepdim, correction, root=True)
 
 
-def _spread_of(
-    name: str, input: T, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any, root: bool
-) -> T:
+def _spread_of(name: str, input: T, dim: Any, unbiased: bool | None, keepdim: bool, correction: Any, root: bool) -> T:
     if isinstance(dim, bool):  # var(x, False): the only argument is `unbiased`
         dim, unbiased = None, dim
     if correction is not None and unbiased is not None:

@@ -83,9 +83,7 @@ def set_data(input: TensorBase, other: TensorBase) -> None:
     if not isinstance(other, TensorBase):
         raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
     if input.requires_grad and other.array.dtype.kind in "iub":
-        raise RuntimeError(
-            "data set to a tensor that requires gradients must be floating point or complex dtype"
-        )
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     input.array = other.array
     version = input.storage.version
     input.storage = other.storage.alias()
@@ -100,9 +98,7 @@ def copy_(input: T, other: Any, non_blocking: bool = False) -> T:
     """Write the values of `src` (broadcast, of any dtype, on any device) into `input`."""
     if not isinstance(other, TensorBase):
         if not isinstance(other, (int, float, complex)):
-            raise TypeError(
-                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
-            )
+            raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
         other = base.new(input.plain, np.array(other), input.storage.device)
     y = other.array
     if other.storage.device is devices.META and input.storage.device is not devices.META:
@@ -149,8 +145,7 @@ def expanded(before: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...
             n = own
         elif n < 0:
             raise RuntimeError(
-                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
-                f"dimension {place}"
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {place}"
             )
         elif own not in (1, n, None):
             raise RuntimeError(

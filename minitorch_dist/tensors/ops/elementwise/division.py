@@ -23,9 +23,7 @@ def div(input: T, other: T | Number) -> T:
         y = other.array
     elif plain(x, other):
         return record(
-            with_number(np.divide, x, other),
-            "DivBackward0",
-            (input, lambda g: with_number(np.divide, g, other), None),
+            with_number(np.divide, x, other), "DivBackward0", (input, lambda g: with_number(np.divide, g, other), None)
         )
     else:
         input, other = promote(input, other, floating=True)

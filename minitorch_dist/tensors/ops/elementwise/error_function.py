@@ -17,8 +17,15 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 BLOCK = 1 << 15  # elements at a time, so that a polynomial's steps meet their data in the cache
 
 # (1 + tanh(x · P(x²))) / 2 is the normal distribution to 3e-8, as numpy's tanh is quick. P grows for ever, so tanh ends at ±1.
-CDF = (1.756213197e-09, -1.322647190e-07, 3.964759962e-06, -5.530626897e-05, -3.259481855e-05,
-       3.633308445e-02, 0.7978849415)  # fmt: skip
+CDF = (
+    1.756213197e-09,
+    -1.322647190e-07,
+    3.964759962e-06,
+    -5.530626897e-05,
+    -3.259481855e-05,
+    3.633308445e-02,
+    0.7978849415,
+)
 
 
 def each_number(function: Callable[[float], float], x: Array) -> Array:

@@ -93,9 +93,7 @@ def square(input: T) -> T:
     return pow(input, 2)
 
 
-sqrt = of_result(
-    "SqrtBackward0", np.sqrt, lambda g, y: g / (2 * y), "The square root; nan for negative elements."
-)
+sqrt = of_result("SqrtBackward0", np.sqrt, lambda g, y: g / (2 * y), "The square root; nan for negative elements.")
 rsqrt = of_result(
     "RsqrtBackward0",
     lambda x: with_number(lambda x, one: one / np.sqrt(x), x, 1),

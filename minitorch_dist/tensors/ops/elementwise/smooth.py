@@ -34,9 +34,7 @@ def of_input(node: str, function: Callable[[Array], Any], gradient: Gradient, wo
     return named(operation, _torchs_name(node), words)
 
 
-def of_result(
-    node: str, function: Callable[[Array], Any], gradient: Gradient, words: str
-) -> Callable[[T], T]:
+def of_result(node: str, function: Callable[[Array], Any], gradient: Gradient, words: str) -> Callable[[T], T]:
     """An operation whose gradient reads its result."""
 
     def operation(input: T) -> T:
@@ -71,9 +69,7 @@ expm1 = of_result("Expm1Backward0", np.expm1, lambda g, y: g * (y + 1), "exp(inp
 log = of_input("LogBackward0", np.log, lambda g, x: g / x, "The natural logarithm; -inf at 0 and nan below.")
 log1p = of_input("Log1PBackward0", np.log1p, lambda g, x: g / (x + 1), "log(1 + input), exact near 0")
 sigmoid = of_result("SigmoidBackward0", logistic, lambda g, y: g * (y * (1 - y)), "1 / (1 + exp(-input))")
-exp2 = of_result(
-    "Exp2Backward0", np.exp2, lambda g, y: g * y * g.dtype.type(LN2), "2 to the power of each element"
-)
+exp2 = of_result("Exp2Backward0", np.exp2, lambda g, y: g * y * g.dtype.type(LN2), "2 to the power of each element")
 log2 = of_input("Log2Backward0", np.log2, lambda g, x: g / (x * x.dtype.type(LN2)), "The logarithm to base 2")
 sin = of_input("SinBackward0", np.sin, lambda g, x: g * np.cos(x), "The sine")
 cos = of_input("CosBackward0", np.cos, lambda g, x: g * -np.sin(x), "The cosine")

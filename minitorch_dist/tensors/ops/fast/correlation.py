@@ -112,8 +112,7 @@ def _phase(axis: Axis, r: int) -> tuple[Axis, slice]:
 def _pointwise(rows: Axis, columns: Axis) -> bool:
     """Whether each output sees one pixel. (A phase of a strided kernel may have outputs that see none.)"""
     return all(
-        axis.kernel == 1 and axis.padding == 0 and (axis.out - 1) * axis.stride < axis.size
-        for axis in (rows, columns)
+        axis.kernel == 1 and axis.padding == 0 and (axis.out - 1) * axis.stride < axis.size for axis in (rows, columns)
     )
 
 

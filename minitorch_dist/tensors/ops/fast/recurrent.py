@@ -33,9 +33,7 @@ class Weights(NamedTuple):
 
 @instead_of(simple.layer)
 @silent
-def layer(
-    mode: str, data: T, h0: T, c0: T | None, weights: Sequence[T | None], reverse: bool = False
-) -> tuple[T, ...]:
+def layer(mode: str, data: T, h0: T, c0: T | None, weights: Sequence[T | None], reverse: bool = False) -> tuple[T, ...]:
     w = Weights(*[None if t is None else t.array for t in weights])  # type: ignore[arg-type]
     walk = Walk(mode, w, data.array, h0.array, None if c0 is None else c0.array, reverse)
     inputs = [t for t in (data, h0, c0, *weights) if t is not None]
@@ -52,9 +50,7 @@ class Walk:
     All arrays have a row for each step and sequence; those of one step lie together.
     """
 
-    def __init__(
-        self, mode: str, w: Weights, data: Array, h0: Array, c0: Array | None, reverse: bool
-    ) -> None:
+    def __init__(self, mode: str, w: Weights, data: Array, h0: Array, c0: Array | None, reverse: bool) -> None:
         self.w, self.shape = w, data.shape
         steps, batch, features = self.shape
         self.x = x = data.reshape(steps * batch, features)
@@ -97,9 +93,12 @@ class Walk:
             cell.beyond(rows, d, dh)
         d_outside = cell.outside(d_inside, d_new)
         found: list[Array | None] = [
-            (d_outside @ w.input).reshape(self.shape), dh, dc,
-            d_outside.T @ self.x, d_inside.T @ self.before,
+            (d_outside @ w.input).reshape(self.shape),
+            dh,
+            dc,
+            d_outside.T @ self.x,
+            d_inside.T @ self.before,
             None if w.input_bias is None else d_outside.sum(0),
             None if w.state_bias is None else d_inside.sum(0),
-        ]  # fmt: skip
+        ]
         return tuple(g for g in found if g is not None)

@@ -35,8 +35,16 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.images.sliding import Axis, Overlap, overlap
 
-B = np.array([[4, 0, -5, 0, 1, 0], [0, -4, -4, 1, 1, 0], [0, 4, -4, -1, 1, 0],
-              [0, -2, -1, 2, 1, 0], [0, 2, -1, -2, 1, 0], [0, 4, 0, -5, 0, 1]])  # fmt: skip
+B = np.array(
+    [
+        [4, 0, -5, 0, 1, 0],
+        [0, -4, -4, 1, 1, 0],
+        [0, 4, -4, -1, 1, 0],
+        [0, -2, -1, 2, 1, 0],
+        [0, 2, -1, -2, 1, 0],
+        [0, 4, 0, -5, 0, 1],
+    ]
+)
 G = np.array([[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]) / 24
 A = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]])
 POINTS, OUTPUTS = 6, 4
@@ -85,15 +93,12 @@ class Tiles:
         self.rows = np.zeros((POINTS, channels, plan.tiles, plan.width), x.dtype, like=x)
         left, pixels = plan.across
         self.loads = [
-            (self.rows[i][:, there, left], (slice(None), inside, pixels))
-            for i, (there, inside) in enumerate(plan.down)
+            (self.rows[i][:, there, left], (slice(None), inside, pixels)) for i, (there, inside) in enumerate(plan.down)
         ]
         lines = np.zeros((POINTS, columns.kernel, length), x.dtype, like=x)
         self.points = lines[:, 0]
         self.shifted = [
-            (lines[:, j, : length - by], lines[:, 0, by:])
-            for j, by in enumerate(plan.shifts)
-            if j and by < length
+            (lines[:, j, : length - by], lines[:, 0, by:]) for j, by in enumerate(plan.shifts) if j and by < length
         ]
         self.matrices = lines.reshape(POINTS, columns.kernel * channels, -1)
 

@@ -40,8 +40,7 @@ class OutputGradients:
         plan = tiling(rows, columns)
         self.rows = np.zeros((OUTPUTS, g.shape[1], plan.tiles, plan.width), g.dtype, like=g)
         self.loads = [
-            (place[:, there, : columns.out], lines)
-            for place, (there, lines) in zip(self.rows, plan.ends, strict=True)
+            (place[:, there, : columns.out], lines) for place, (there, lines) in zip(self.rows, plan.ends, strict=True)
         ]
         self.array = np.empty((POINTS, g.shape[1], plan.tiles * plan.width), g.dtype, like=g)
         self.a = np.ascontiguousarray(A.T.astype(g.dtype))
@@ -83,9 +82,7 @@ class _Images:
         self.seen_by = lines.reshape(POINTS, columns.kernel * channels, -1)
         self.points = lines[:, 0]
         self.shifted = [
-            (lines[:, 0, by:], lines[:, j, : length - by])
-            for j, by in enumerate(plan.shifts)
-            if j and by < length
+            (lines[:, 0, by:], lines[:, j, : length - by]) for j, by in enumerate(plan.shifts) if j and by < length
         ]
         self.rows = np.empty((POINTS, channels, plan.tiles, plan.width), kind)
         left, self.pixels = plan.across

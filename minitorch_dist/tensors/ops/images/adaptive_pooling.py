@@ -38,8 +38,7 @@ def _bins(input: T, output_size: Targets) -> list[Bins]:
     if min(wanted) < 0:
         raise RuntimeError(f"{name}: output_size must not be negative, but got {wanted}")
     return [
-        [(i * size // n, -(-(i + 1) * size // n)) for i in range(n)]
-        for n, size in zip(wanted, shape[-2:], strict=True)
+        [(i * size // n, -(-(i + 1) * size // n)) for i in range(n)] for n, size in zip(wanted, shape[-2:], strict=True)
     ]
 
 

@@ -29,18 +29,28 @@ Shape = tuple[int, ...]
 
 @autocasting.lower
 def conv1d(
-    input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
-    dilation: Sizes = 1, groups: int = 1,
-) -> T:  # fmt: skip
+    input: T,
+    weight: T,
+    bias: T | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> T:
     """Slide kernels (O, C / groups, K) over sequences (N, C, L) or (C, L)."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
 @autocasting.lower
 def conv2d(
-    input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes | str = 0,
-    dilation: Sizes = 1, groups: int = 1,
-) -> T:  # fmt: skip
+    input: T,
+    weight: T,
+    bias: T | None = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> T:
     """Slide kernels (O, C / groups, KH, KW) over images (N, C, H, W) or (C, H, W).
 
     `padding` is a number of zeros on both sides (or one per axis), "valid" (none), or "same" (as
@@ -51,9 +61,15 @@ def conv2d(
 
 @autocasting.lower
 def conv_transpose2d(
-    input: T, weight: T, bias: T | None = None, stride: Sizes = 1, padding: Sizes = 0,
-    output_padding: Sizes = 0, groups: int = 1, dilation: Sizes = 1,
-) -> T:  # fmt: skip
+    input: T,
+    weight: T,
+    bias: T | None = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> T:
     """The gradient of conv2d with respect to its input, as a layer; weight is (C, O / groups, KH, KW).
 
     Several input sizes of a strided convolution give the same output size; `output_padding`
@@ -67,9 +83,16 @@ def conv_transpose2d(
 
 @silent
 def _convolve(
-    dims: int, input: T, weight: T, bias: T | None, stride: Sizes, padding: Sizes | str,
-    dilation: Sizes, groups: int, output_padding: Sizes | None = None,
-) -> T:  # fmt: skip
+    dims: int,
+    input: T,
+    weight: T,
+    bias: T | None,
+    stride: Sizes,
+    padding: Sizes | str,
+    dilation: Sizes,
+    groups: int,
+    output_padding: Sizes | None = None,
+) -> T:
     """One layer. With an `output_padding` it is transposed: then the input is what a convolution would make."""
     transposed = output_padding is not None
     _check(f"conv{'_transpose' * transposed}{dims}d", dims, input, weight, bias, groups, transposed)
@@ -143,9 +166,7 @@ def _seen(size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Size
     return [Axis(*one) for one in zip(size, made, kernel, steps, before, spread, strict=True)]
 
 
-def _spread(
-    size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Any, output_padding: Sizes
-) -> list[Axis]:
+def _spread(size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Any, output_padding: Sizes) -> list[Axis]:
     """The axes of the convolution whose outputs have this size: it is the images that are made."""
     before = per_axis(padding, len(size), "padding", 0)
     extra = per_axis(output_padding, len(size), "output_padding", 0)
@@ -218,9 +239,8 @@ def _times(sizes: Sequence[int]) -> str:
 
 
 def _check(
-    name: str, dims: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None,
-    groups: int, transposed: bool,
-) -> None:  # fmt: skip
+    name: str, dims: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, groups: int, transposed: bool
+) -> None:
     for given_one in (input, weight):
         if not hasattr(given_one, "array"):
             raise TypeError(f"{name}() takes tensors, not {type(given_one).__name__}")
@@ -231,9 +251,7 @@ def _check(
             f"input of size: {list(x.shape)}"
         )
     if w.ndim != dims + 2:
-        raise RuntimeError(
-            f"{name} expects a weight of {dims + 2} dimensions, but got one of size {list(w.shape)}"
-        )
+        raise RuntimeError(f"{name} expects a weight of {dims + 2} dimensions, but got one of size {list(w.shape)}")
     if x.dtype != w.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype} but found {weight.dtype}")
     if x.dtype.kind == "b":

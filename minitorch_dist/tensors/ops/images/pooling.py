@@ -22,10 +22,7 @@ from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops.images.sliding import Axis, Sizes, per_axis, seen, taps
 
 
-def max_pool2d(
-    input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
-    dilation: Sizes = 1,
-) -> T:  # fmt: skip
+def max_pool2d(input: T, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1) -> T:
     """The largest element of each window of (N, C, H, W) or (C, H, W)."""
     rows, columns = _axes("max_pool2d", input, kernel_size, stride, padding, dilation)
     return _max_pool(input, rows, columns)

@@ -125,7 +125,7 @@ def _scatter_add(input: T, dim: int, index: TensorBase, src: TensorBase) -> Chan
     values = _values(input.array, index, src)
     return Change(
         "ScatterAddBackward0", lambda x: add_at(x, where, values), same_gradient, src, _collect(where, src), (index,)
-    )  # fmt: skip
+    )
 
 
 scatter_add, scatter_add_ = both(_scatter_add)

@@ -134,9 +134,8 @@ def _put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> 
         return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
 
     change = Change(
-        "IndexPutBackward0", lambda x: assign(x, where, value.array), zero_at(where), value, hand_on,
-        tuple(reads),
-    )  # fmt: skip
+        "IndexPutBackward0", lambda x: assign(x, where, value.array), zero_at(where), value, hand_on, tuple(reads)
+    )
     return overwrite(input, change)
 
 

@@ -49,9 +49,7 @@ def _index_error(x: Array, items: Items, text: str) -> IndexError:
         index, axis, side = found.groups()
         return IndexError(f"index {index} is out of bounds for dimension {axis} with size {side}")
     if not x.ndim:
-        return IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number"
-        )
+        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number")
     if "too many indices" in text:
         return IndexError(f"too many indices for tensor of dimension {x.ndim}")
     return IndexError(text)
@@ -116,8 +114,7 @@ def parse(x: Array, items: Items) -> tuple[Items, Items]:
 def _reads_as_tuple(items: Any) -> bool:
     """`x[[0, None]]` is read as `x[0, None]`, and `x[[[0, 1], [2, 3]]]` as `x[[0, 1], [2, 3]]`."""
     return len(items) < 32 and any(
-        item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase))
-        for item in items
+        item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, TensorBase)) for item in items
     )
 
 
@@ -196,9 +193,7 @@ def arrays_error(x: Array, where: Items, text: str) -> IndexError:
                     return IndexError(f"index {index} is out of bounds for dimension {axis} with size {side}")
     if "shape mismatch" in text:
         shapes = ", ".join(str(list(i.shape)) for i in where if isinstance(i, np.ndarray))
-        return IndexError(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
-        )
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
     return IndexError(text)
 
 

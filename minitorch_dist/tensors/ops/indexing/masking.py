@@ -49,9 +49,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
         return np.asanyarray(np.where(where, grad, 0).sum(dtype=grad.dtype)).astype(kind)  # type: ignore[no-any-return]
 
     name = "MaskedFillBackward0" if source is None else "MaskedFillBackward1"
-    return Change(
-        name, write, lambda g: np.where(where, np.zeros((), g.dtype, like=g), g), source, hand_on, (mask,)
-    )
+    return Change(name, write, lambda g: np.where(where, np.zeros((), g.dtype, like=g), g), source, hand_on, (mask,))
 
 
 _filled.__name__ = "masked_fill"
@@ -68,13 +66,10 @@ def _number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
     """A value to write everywhere: a Python number, or a 0-dim tensor with a gradient."""
     if not isinstance(value, TensorBase):
         if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise TypeError(
-                f"{what}(): argument 'value' must be a number or a Tensor, not {type(value).__name__}"
-            )
+            raise TypeError(f"{what}(): argument 'value' must be a number or a Tensor, not {type(value).__name__}")
         return value, None
     if value.array.ndim:
         raise RuntimeError(
-            f"{what} only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value.array.ndim} dimension(s)."
+            f"{what} only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
         )
     return value.array, value

@@ -26,9 +26,7 @@ def vector(x: Array, index: TensorBase, complaint: str) -> Array:
     return index.array.reshape(-1)
 
 
-def check_range(
-    index: Array, side: int, dim: int, kind: type[Exception] = RuntimeError, who: str = ""
-) -> None:
+def check_range(index: Array, side: int, dim: int, kind: type[Exception] = RuntimeError, who: str = "") -> None:
     """Raise if an index is negative or too large: these functions do not count from the end."""
     if index.size and has_numbers(index):
         for value in (int(index.min()), int(index.max())):

@@ -111,9 +111,12 @@ def scaled_dot_product_attention(
         return found
 
     result: T = record_joint(
-        out.astype(source, copy=False), "ScaledDotProductAttentionBackward0", inputs, backward,
+        out.astype(source, copy=False),
+        "ScaledDotProductAttentionBackward0",
+        inputs,
+        backward,
         reads=inputs if any(want_mask) else inputs[:3],
-    )  # fmt: skip
+    )
     return result
 
 
@@ -170,8 +173,7 @@ def _sharing(query: Array, other: Array, enable_gqa: bool) -> int:
     heads, own = query.shape[-3], other.shape[-3]
     if own == 0 or heads % own:
         raise RuntimeError(
-            "Number of heads in key and value must divide the number of heads in query, but got "
-            f"{own} and {heads}"
+            f"Number of heads in key and value must divide the number of heads in query, but got {own} and {heads}"
         )
     return int(heads // own)
 

@@ -28,9 +28,7 @@ def check_reduction(reduction: str) -> None:
 
 
 @autocasting.full
-def nll_loss(
-    input: T, target: T, weight: T | None = None, *, ignore_index: int = -100, reduction: str = "mean"
-) -> T:
+def nll_loss(input: T, target: T, weight: T | None = None, *, ignore_index: int = -100, reduction: str = "mean") -> T:
     """-input[target]: `input` holds log probabilities, (N, C), (C) or (N, C, d1, …)."""
     check_reduction(reduction)
     choice = ClassChoice(input, target, weight, ignore_index, reduction)
@@ -227,8 +225,7 @@ def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
         return RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}")
     if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
         return ValueError(
-            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
-            f"({t.shape[0] if t.ndim else 0})."
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0] if t.ndim else 0})."
         )
     return RuntimeError(
         f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size {list(x.shape)}: one class index per row"

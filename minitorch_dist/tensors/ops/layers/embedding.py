@@ -37,9 +37,7 @@ def embedding(input: TensorBase, weight: T, padding_idx: int | None = None) -> T
     return record(out, "EmbeddingBackward0", (weight, vjp, input))
 
 
-def embedding_bag(
-    input: TensorBase, weight: T, offsets: TensorBase | None = None, *, mode: str = "mean"
-) -> T:
+def embedding_bag(input: TensorBase, weight: T, offsets: TensorBase | None = None, *, mode: str = "mean") -> T:
     """One row per bag: the sum or mean of the rows of `weight` that it names.
 
     A row of a 2-d `input` is a bag; a 1-d input is cut where `offsets` says. Empty bags give zeros.
@@ -95,8 +93,7 @@ def _counts(input: TensorBase, offsets: TensorBase | None) -> Array:
         return np.full(shape[0], shape[1])
     if len(shape) != 1 or offsets is None or offsets.array.ndim != 1:
         raise ValueError(
-            f"embedding_bag takes a 2-d input, or a 1-d input with 1-d offsets, but got an input of shape "
-            f"{list(shape)}"
+            f"embedding_bag takes a 2-d input, or a 1-d input with 1-d offsets, but got an input of shape {list(shape)}"
         )
     if not has_numbers(offsets.array):
         return offsets.array
@@ -113,9 +110,7 @@ def one_hot(tensor: T, num_classes: int = -1) -> T:
     """For each class number a row of zeros with a one in that place."""
     x = tensor.array
     if x.dtype != np.int64:
-        raise RuntimeError(
-            f"one_hot is only applicable to index tensor of type LongTensor, not {tensor.dtype}."
-        )
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor, not {tensor.dtype}.")
     if num_classes <= 0 and not x.size:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if not x.size or (not has_numbers(x) and num_classes > 0):

@@ -28,17 +28,14 @@ from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
 def layer_norm(
-    input: T, normalized_shape: Sequence[int], weight: T | None = None, bias: T | None = None,
-    eps: float = 1e-5,
-) -> T:  # fmt: skip
+    input: T, normalized_shape: Sequence[int], weight: T | None = None, bias: T | None = None, eps: float = 1e-5
+) -> T:
     """Normalise over the last axes, whose sizes `normalized_shape` repeats."""
     _check("layer_norm", input, normalized_shape, weight, bias)
     return _by_rows(input, normalized_shape, weight, bias, eps, True, "NativeLayerNormBackward0")
 
 
-def rms_norm(
-    input: T, normalized_shape: Sequence[int], weight: T | None = None, eps: float | None = None
-) -> T:
+def rms_norm(input: T, normalized_shape: Sequence[int], weight: T | None = None, eps: float | None = None) -> T:
     """Divide by the root of the mean square over the last axes; eps=None is the type's own epsilon."""
     _check("rms_norm", input, normalized_shape, weight, None)
     if eps is None:  # the epsilon of the type that adds up
@@ -83,7 +80,7 @@ def _blocks(x: Array) -> Iterator[slice]:
 @silent
 def _by_rows(
     input: T, last: Sequence[int], weight: T | None, bias: T | None, eps: float, centred: bool, name: str
-) -> T:  # fmt: skip
+) -> T:
     source = input.array
     shape, dtype, width = source.shape, source.dtype, math.prod(last)
     scales, shifts = (None if t is None else t.array for t in (weight, bias))

@@ -31,10 +31,7 @@ def linear(input: T, weight: T, bias: T | None = None) -> T:
         raise misfit(x.shape, w.shape[::-1])
     if bias is None:
         made = record(
-            _dot(x, w.T),
-            "MmBackward0",
-            (input, lambda g: _dot(g, w), weight),
-            (weight, lambda g: _dot(g.T, x), input),
+            _dot(x, w.T), "MmBackward0", (input, lambda g: _dot(g, w), weight), (weight, lambda g: _dot(g.T, x), input)
         )
     else:
         b = bias.array
@@ -71,7 +68,9 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     same_dtype(input, weight)
     x, w = input.array, weight.array
     if w.ndim not in (1, 2) or not x.ndim:
-        raise RuntimeError(f"linear() takes a matrix or a vector as weight, and at least a vector as input, but got {w.ndim}D and {x.ndim}D")  # fmt: skip
+        raise RuntimeError(
+            f"linear() takes a matrix or a vector as weight, and at least a vector as input, but got {w.ndim}D and {x.ndim}D"
+        )
     matrix = w if w.ndim == 2 else w[None, :]
     n, k = matrix.shape
     if x.shape[-1] != k:
@@ -82,11 +81,7 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     out = product(left, right, name).reshape(x.shape[:-1] + w.shape[:-1])
     shape, wide = w.shape, x.shape
     inputs: list[tuple[Any, ...]] = [
-        (
-            input,
-            lambda g: product(g.reshape(rows, n), w if w.ndim == 2 else w[None, :]).reshape(wide),
-            weight,
-        ),
+        (input, lambda g: product(g.reshape(rows, n), w if w.ndim == 2 else w[None, :]).reshape(wide), weight),
         (weight, lambda g: product(g.reshape(rows, n).T, x.reshape(rows, k)).reshape(shape), input),
     ]
     if bias is not None:

@@ -95,9 +95,13 @@ def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
     difference = minus(x, y)
     both = (input, target)
     out: T = compare(
-        "MseLossBackward0", difference * difference, reduction, input.array.dtype,
-        (input, 2, lambda: difference, both), (target, -2, lambda: difference, both),
-    )  # fmt: skip
+        "MseLossBackward0",
+        difference * difference,
+        reduction,
+        input.array.dtype,
+        (input, 2, lambda: difference, both),
+        (target, -2, lambda: difference, both),
+    )
     return out
 
 
@@ -110,10 +114,12 @@ def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
     both = (input, target)
     out: T = compare(
         "MeanBackward0" if reduction == "mean" else "AbsBackward0",
-        np.abs(difference), reduction, input.array.dtype,
+        np.abs(difference),
+        reduction,
+        input.array.dtype,
         (input, 1, lambda: signs(difference), both),
         (target, -1, lambda: signs(difference), both),
-    )  # fmt: skip
+    )
     return out
 
 
@@ -151,9 +157,13 @@ def _knee(name: str, input: T, target: T, x: Array, y: Array, reduction: str, kn
         return steep * np.clip(difference, -knee, knee)
 
     out: T = compare(
-        name, values.astype(x.dtype, copy=False), reduction, input.array.dtype,
-        (input, 1, slope, both), (target, -1, slope, both),
-    )  # fmt: skip
+        name,
+        values.astype(x.dtype, copy=False),
+        reduction,
+        input.array.dtype,
+        (input, 1, slope, both),
+        (target, -1, slope, both),
+    )
     return out
 
 
@@ -175,10 +185,13 @@ def binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction
     values = -(y * np.maximum(log_p, -100) + (1 - y) * np.maximum(log_q, -100)) * w
     tiny = p.dtype.type(1e-12)
     out: T = compare(
-        "BinaryCrossEntropyBackward0", values, reduction, input.array.dtype,
+        "BinaryCrossEntropyBackward0",
+        values,
+        reduction,
+        input.array.dtype,
         (input, 1, lambda: (p - y) / np.maximum((1 - p) * p, tiny) * w, (input, target)),
         (target, 1, lambda: (log_q - log_p) * w, (input, target)),
-    )  # fmt: skip
+    )
     return out
 
 
@@ -218,9 +231,13 @@ def binary_cross_entropy_with_logits(
 
     both = (input, target)
     out: T = compare(
-        "BinaryCrossEntropyWithLogitsBackward0", values, reduction, input.array.dtype,
-        (input, 1, slope, both), (target, 1, lambda: (growth(softplus) - x) * w, both),
-    )  # fmt: skip
+        "BinaryCrossEntropyWithLogitsBackward0",
+        values,
+        reduction,
+        input.array.dtype,
+        (input, 1, slope, both),
+        (target, 1, lambda: (growth(softplus) - x) * w, both),
+    )
     return out
 
 
@@ -245,9 +262,13 @@ def kl_div(input: T, target: T, reduction: str = "mean", log_target: bool = Fals
 
     both = (input, target)
     out: T = compare(
-        "KlDivBackward0", values, reduction, input.array.dtype,
-        (input, -1, lambda: np.broadcast_to(p, values.shape), both), (target, 1, of_target, both),
-    )  # fmt: skip
+        "KlDivBackward0",
+        values,
+        reduction,
+        input.array.dtype,
+        (input, -1, lambda: np.broadcast_to(p, values.shape), both),
+        (target, 1, of_target, both),
+    )
     if batchmean and input.array.ndim:
         out = div(out, input.array.shape[0])
     return out

@@ -104,9 +104,7 @@ def _scores(q: T, k: T, mask: T | None) -> T:
     return scores if mask is None else add(scores, mask)
 
 
-def _merged(
-    attn_mask: T | None, key_padding_mask: T | None, like: T, scores: tuple[int, int, int, int]
-) -> T | None:
+def _merged(attn_mask: T | None, key_padding_mask: T | None, like: T, scores: tuple[int, int, int, int]) -> T | None:
     """Both masks as one table of numbers, which broadcasts to `scores`: (N, heads, L, S)."""
     batch, heads, steps, sources = scores
     forms: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {
@@ -119,9 +117,7 @@ def _merged(
             continue
         shape = mask.array.shape
         if shape not in shapes:
-            raise RuntimeError(
-                f"The shape of {name} is {list(shape)}, but should be {' or '.join(map(str, shapes))}."
-            )
+            raise RuntimeError(f"The shape of {name} is {list(shape)}, but should be {' or '.join(map(str, shapes))}.")
         part = reshape(_numbers(mask, name, like), shapes[shape])
         whole = part if whole is None else add(whole, part)
     return whole

@@ -21,23 +21,20 @@ from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import Gradient, same_device
 from minitorch_dist.tensors.core.without_warnings import silent
-from minitorch_dist.tensors.ops.layers.planes import (
-    affine,
-    gradient,
-    gradient_sums,
-    means,
-    moments,
-    planes,
-    restored,
-)
+from minitorch_dist.tensors.ops.layers.planes import affine, gradient, gradient_sums, means, moments, planes, restored
 
 
 @silent
 def batch_norm(
-    input: T, running_mean: TensorBase | None, running_var: TensorBase | None,
-    weight: T | None = None, bias: T | None = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> T:  # fmt: skip
+    input: T,
+    running_mean: TensorBase | None,
+    running_var: TensorBase | None,
+    weight: T | None = None,
+    bias: T | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> T:
     """Normalise each channel of (N, C, …), over the batch in training, else by the running statistics.
 
     Training moves the running statistics a step of `momentum` towards the batch's, in place and outside
@@ -45,9 +42,13 @@ def batch_norm(
     """
     _check_batch_norm(input, running_mean, running_var, training, eps)
     _check_parameters(
-        input, input.array.shape[1] if input.array.ndim > 1 else 0,
-        running_mean=running_mean, running_var=running_var, weight=weight, bias=bias,
-    )  # fmt: skip
+        input,
+        input.array.shape[1] if input.array.ndim > 1 else 0,
+        running_mean=running_mean,
+        running_var=running_var,
+        weight=weight,
+        bias=bias,
+    )
     same_device(input, running_mean, running_var)
     x = planes(input.array)
     if not training:
@@ -66,9 +67,7 @@ def batch_norm(
 
 
 @silent
-def group_norm(
-    input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5
-) -> T:
+def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | None = None, eps: float = 1e-5) -> T:
     """Normalise each image of (N, C, …) over groups of neighbouring channels."""
     shape = input.array.shape
     if len(shape) < 2:
@@ -80,9 +79,7 @@ def group_norm(
         )
     _check_parameters(input, shape[1], weight=weight, bias=bias)
     if input.array.size and input.array.size // num_groups == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {list(shape)}"
-        )
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     x = planes(input.array if len(shape) > 2 else input.array[:, :, None])
     mean, var = _group_statistics(x, num_groups)
     return _normalised(input, x, mean, var, weight, bias, eps, "NativeGroupNormBackward0", num_groups)
@@ -123,9 +120,8 @@ def _over_groups(values: Array, groups: int) -> Array:
 
 
 def _normalised(
-    input: T, x: Array, mean: Array, var: Array, weight: T | None, bias: T | None, eps: float,
-    name: str, shared: Any,
-) -> T:  # fmt: skip
+    input: T, x: Array, mean: Array, var: Array, weight: T | None, bias: T | None, eps: float, name: str, shared: Any
+) -> T:
     """Apply the statistics and record it.
 
     `shared` says which planes they were computed from: None (they are given constants), (0,) (all
@@ -184,9 +180,7 @@ def _check_parameters(input: T, channels: int, **named: TensorBase | None) -> No
         if tensor is None:
             continue
         own = tensor.array.dtype
-        if tensor.array.shape != (channels,) or not (
-            own == kind or (kind.itemsize == 2 and own == np.float32)
-        ):
+        if tensor.array.shape != (channels,) or not (own == kind or (kind.itemsize == 2 and own == np.float32)):
             raise RuntimeError(
                 f"{name} should contain {channels} elements of the type of the input, {input.dtype}, but it has "
                 f"the shape {list(tensor.array.shape)} and is {tensor.dtype}"
@@ -195,13 +189,12 @@ def _check_parameters(input: T, channels: int, **named: TensorBase | None) -> No
 
 def _check_batch_norm(
     input: T, running_mean: TensorBase | None, running_var: TensorBase | None, training: bool, eps: float
-) -> None:  # fmt: skip
+) -> None:
     x = input.array
     channels = x.shape[1] if x.ndim > 1 else 0
     if training and x.ndim > 1 and x.size and x.size == channels:
         raise ValueError(
-            "Expected more than 1 value per channel when training, got input size "
-            f"torch.Size({list(x.shape)})"
+            f"Expected more than 1 value per channel when training, got input size torch.Size({list(x.shape)})"
         )
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")

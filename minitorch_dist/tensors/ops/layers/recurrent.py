@@ -19,9 +19,7 @@ GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
 @replaceable
-def layer(
-    mode: str, data: Any, h: Any, c: Any, weights: Sequence[Any], reverse: bool = False
-) -> tuple[Any, ...]:
+def layer(mode: str, data: Any, h: Any, c: Any, weights: Sequence[Any], reverse: bool = False) -> tuple[Any, ...]:
     """Run one direction of one layer: returns (outputs, last h) or (outputs, last h, last c).
 
     `data` is (steps, batch, features); `weights` are w_ih, w_hh, b_ih and b_hh, where the biases may be None.

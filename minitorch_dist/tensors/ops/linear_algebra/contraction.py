@@ -63,9 +63,7 @@ def _pair(x: Array, xs: str, y: Array, ys: str, needed: set[str]) -> tuple[Array
     if not inside:  # nothing to sum: an element-wise product
         return _placed(x, xs, letters) * _placed(y, ys, letters), letters
     size = dict(zip(xs + ys, x.shape + y.shape, strict=True))
-    count, rows, between, columns = (
-        math.prod(size[c] for c in group) for group in (batch, left, inside, right)
-    )
+    count, rows, between, columns = (math.prod(size[c] for c in group) for group in (batch, left, inside, right))
     a = _placed(x, xs, batch + left + inside).reshape(count, rows, between)
     b = _placed(y, ys, batch + inside + right).reshape(count, between, columns)
     both = product(packed(a), packed(b)) if batch else product(a[0], b[0])

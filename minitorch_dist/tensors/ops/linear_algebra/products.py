@@ -113,9 +113,7 @@ def _matmul(self: T, other: T) -> T:
     if x.ndim == 2 and y.ndim == 2:
         return _mm(self, other)
     if not (x.ndim and y.ndim):
-        raise RuntimeError(
-            f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D"
-        )
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {x.ndim}D and {y.ndim}D")
     if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
         raise misfit(x.shape, y.shape)
     if x.ndim == 1 and y.ndim == 1:
@@ -128,10 +126,7 @@ def _mm(self: T, other: T) -> T:
     if x.shape[1] != y.shape[0]:
         raise misfit(x.shape, y.shape)
     return record(
-        product(x, y),
-        "MmBackward0",
-        (self, lambda g: product(g, y.T), other),
-        (other, lambda g: product(x.T, g), self),
+        product(x, y), "MmBackward0", (self, lambda g: product(g, y.T), other), (other, lambda g: product(x.T, g), self)
     )
 
 

@@ -139,12 +139,7 @@ empty = _maker(np.empty, "empty", "A tensor with the values that the memory held
 
 
 def full(
-    size: Sequence[int],
-    fill_value: Any,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
+    size: Sequence[int], fill_value: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """All `fill_value`; its type decides the dtype, if none is given.
 
@@ -221,9 +216,7 @@ def _lying_as(input: TensorBase, out: Any) -> Any:
 
 zeros_like = _maker_like(0, "zeros_like", "Zeros of the shape, dtype and device of `input`.")
 ones_like = _maker_like(1, "ones_like", "Ones of the shape, dtype and device of `input`.")
-empty_like = _maker_like(
-    None, "empty_like", "Uninitialised memory of the shape, dtype and device of `input`."
-)
+empty_like = _maker_like(None, "empty_like", "Uninitialised memory of the shape, dtype and device of `input`.")
 
 
 def full_like(

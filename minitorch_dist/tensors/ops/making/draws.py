@@ -13,9 +13,7 @@ from minitorch_dist.tensors.ops.making.random import source
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
-def multinomial(
-    input: T, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> T:
+def multinomial(input: T, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> T:
     """Indices drawn with the weights in the rows of `input` (which need not add up to 1).
 
     With replacement: where a uniform number falls among the cumulated weights. Without: the first

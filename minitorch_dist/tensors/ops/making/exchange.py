@@ -41,9 +41,7 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
         raise no_data()
     if not force:
         if input.requires_grad:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-            )
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if input.storage.device is not devices.CPU:
             raise TypeError(
                 f"can't convert {input.storage.device} device type tensor to numpy. Use "

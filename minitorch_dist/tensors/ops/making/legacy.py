@@ -38,9 +38,7 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
 
 
 def _legacy(name: str, dtype: dtypes.dtype) -> Callable[..., Any]:
-    return named(
-        lambda *args: construct(TensorBase.plain, dtype, args), name, f"A tensor of {dtype} on the CPU."
-    )
+    return named(lambda *args: construct(TensorBase.plain, dtype, args), name, f"A tensor of {dtype} on the CPU.")
 
 
 FloatTensor = _legacy("FloatTensor", dtypes.float32)

@@ -13,16 +13,7 @@ from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.limits import range_of
 from minitorch_dist.tensors.names import named
-from minitorch_dist.tensors.ops.making.creation import (
-    Device,
-    Dtype,
-    empty,
-    like,
-    made,
-    numpy_dtype,
-    sizes,
-    zeros_like,
-)
+from minitorch_dist.tensors.ops.making.creation import Device, Dtype, empty, like, made, numpy_dtype, sizes, zeros_like
 from minitorch_dist.tensors.ops.making.literals import as_dtype
 from minitorch_dist.tensors.promotion import one_number
 
@@ -38,9 +29,7 @@ def source(generator: Generator | None, device: Device = None) -> Generator:
         raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
     expected = devices.resolve(device).type
     if generator.device.type != expected and expected != "meta":
-        raise RuntimeError(
-            f"Expected a '{expected}' device type for generator but found '{generator.device.type}'"
-        )
+        raise RuntimeError(f"Expected a '{expected}' device type for generator but found '{generator.device.type}'")
     return generator
 
 
@@ -114,12 +103,8 @@ def _normal(_: np.dtype[Any]) -> distributions.Transform:
 
 rand = _drawer(distributions.unit, "check_uniform_bounds", "rand", "Uniform on [0, 1).")
 randn = _drawer(_normal, "normal_kernel_cpu", "randn", "Standard normal.")
-rand_like = _drawer_like(
-    rand, "uniform_", "rand_like", "Uniform on [0, 1), of the shape, dtype and device of `input`."
-)
-randn_like = _drawer_like(
-    randn, "normal_", "randn_like", "Standard normal, of the shape, dtype and device of `input`."
-)
+rand_like = _drawer_like(rand, "uniform_", "rand_like", "Uniform on [0, 1), of the shape, dtype and device of `input`.")
+randn_like = _drawer_like(randn, "normal_", "randn_like", "Standard normal, of the shape, dtype and device of `input`.")
 
 
 def normal(
@@ -194,11 +179,7 @@ def randint(
     kind = numpy_dtype(dtype)
     assert size is not None
     array = distributions.draw(
-        sizes("randint", (size,)),
-        kind,
-        source(generator, device),
-        bounded(int(low), int(high), kind),
-        like(device),
+        sizes("randint", (size,)), kind, source(generator, device), bounded(int(low), int(high), kind), like(device)
     )
     return made(array, device, requires_grad)
 

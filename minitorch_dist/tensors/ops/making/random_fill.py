@@ -20,9 +20,7 @@ from minitorch_dist.tensors.promotion import one_number
 
 def _fill(self: T, name: str, of: distributions.Transform, generator: Generator | None) -> T:
     x = self.array
-    return _store(
-        self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x)
-    )
+    return _store(self, name, distributions.draw(x.shape, x.dtype, source(generator, self.storage.device), of, x))
 
 
 def _store(self: T, name: str, array: Array) -> T:
@@ -34,9 +32,7 @@ def _store(self: T, name: str, array: Array) -> T:
     return self
 
 
-def uniform_(
-    self: T, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **kwargs: float
-) -> T:
+def uniform_(self: T, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None, **kwargs: float) -> T:
     """Uniform on [from, to)."""
     low = kwargs.pop("from", from_)
     if kwargs:
@@ -64,12 +60,7 @@ def normal_(self: T, mean: float = 0.0, std: float = 1.0, *, generator: Generato
 
 
 def random_(
-    self: T,
-    from_: int | None = None,
-    to: int | None = None,
-    *,
-    generator: Generator | None = None,
-    **kwargs: int,
+    self: T, from_: int | None = None, to: int | None = None, *, generator: Generator | None = None, **kwargs: int
 ) -> T:
     """Integers from … to-1; with one number 0 … it-1; with none all that the dtype can tell apart."""
     low = kwargs.pop("from", from_)

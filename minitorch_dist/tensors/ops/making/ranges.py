@@ -105,13 +105,7 @@ def _even(start: Any, end: Any, steps: int) -> Array:
 
 
 def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    dtype: Dtype = None,
-    device: Device = None,
-    requires_grad: bool = False,
+    start: Any, end: Any, steps: int, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """`steps` numbers from start to end, both included."""
     found = _even(start, end, steps)

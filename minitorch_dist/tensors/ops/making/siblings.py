@@ -11,9 +11,7 @@ from minitorch_dist.tensors.ops.making.creation import Device, Dtype
 
 
 def _like_self(make: Any, name: str, words: str) -> Any:
-    def method(
-        self: TensorBase, *args: Any, dtype: Dtype = None, device: Device = None, **options: Any
-    ) -> Any:
+    def method(self: TensorBase, *args: Any, dtype: Dtype = None, device: Device = None, **options: Any) -> Any:
         kind = self.dtype if dtype is None else dtype
         place = self.storage.device if device is None else device
         return make(*args, dtype=kind, device=place, **options)

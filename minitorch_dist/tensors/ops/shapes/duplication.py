@@ -85,9 +85,7 @@ def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:
     return rebuild, (type(input), array, input.storage.device, input.requires_grad, rest)
 
 
-def rebuild(
-    cls: type[T], array: Array, device: devices.device, requires_grad: bool, rest: dict[str, Any]
-) -> T:
+def rebuild(cls: type[T], array: Array, device: devices.device, requires_grad: bool, rest: dict[str, Any]) -> T:
     """A leaf from what `reduce` said."""
     out = base.new(cls, array, devices.resolve(device))
     if out.storage.device is not devices.CPU:

@@ -39,9 +39,7 @@ def select(input: T, dim: int, index: int) -> T:
     place = axis(dim, len(shape))
     n = shape[place]
     if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     return part(input, _at(place, int(index)), "SelectBackward0")
 
 
@@ -55,9 +53,7 @@ def narrow(input: T, dim: int, start: int, length: int) -> T:
     if not -n <= first <= n:
         raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {first})")
     if length < 0 or (first + n * (first < 0)) + length > n:
-        raise RuntimeError(
-            f"narrow(): start ({first}) and length ({length}) are not within a dimension of size {n}"
-        )
+        raise RuntimeError(f"narrow(): start ({first}) and length ({length}) are not within a dimension of size {n}")
     first += n if first < 0 else 0
     return part(input, _at(place, slice(first, first + length)), "SliceBackward0")
 
@@ -125,9 +121,7 @@ def _cut(input: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
 
     def backward(*grads: Array | None) -> tuple[Array]:
         given = next(g for g in grads if g is not None)
-        full = [
-            np.zeros(s, dtype, like=given) if g is None else g for s, g in zip(shapes, grads, strict=True)
-        ]
+        full = [np.zeros(s, dtype, like=given) if g is None else g for s, g in zip(shapes, grads, strict=True)]
         return (np.concatenate(full, place),)
 
     return views_of(input, arrays, name, backward)

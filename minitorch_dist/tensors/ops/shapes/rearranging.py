@@ -72,9 +72,7 @@ def repeat(input: T, *times: Any, repeats: Any = None) -> T:
     return record(out, "RepeatBackward0", (input, fold))
 
 
-def repeat_interleave(
-    input: T, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> T:
+def repeat_interleave(input: T, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None) -> T:
     """Each entry along `dim` repeated `repeats` times in place (a number, or one per entry).
 
     Without `repeats`, `input` is these numbers, and the result says which entry stands where.
@@ -88,9 +86,7 @@ def repeat_interleave(
     counts = _counts(getattr(repeats, "array", repeats), x.shape[place])
     source = np.repeat(np.arange(x.shape[place], like=x), counts)
     if output_size not in (None, source.size):
-        raise RuntimeError(
-            f"repeat_interleave: Invalid output_size, expected {source.size} but got {output_size}"
-        )
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {source.size} but got {output_size}")
     shape = x.shape
 
     def gather(grad: Array) -> Array:

@@ -16,12 +16,7 @@ from minitorch_dist.tensors.promotion import demand_order
 
 
 def searchsorted(
-    sorted_sequence: TensorBase,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
+    sorted_sequence: TensorBase, input: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None
 ) -> Any:
     """Where each value of `input` would have to be inserted; row by row if there are several."""
     if isinstance(input, TensorBase):
@@ -79,28 +74,25 @@ def _no_gradient(g: Array) -> Array:
 
 @overload
 def unique(
-    input: T, sorted: bool = True, return_inverse: Literal[False] = False,
-    return_counts: Literal[False] = False, dim: int | None = None,
-) -> T: ...  # fmt: skip
-@overload
-def unique(
-    input: T, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
-) -> Any: ...  # fmt: skip
-def unique(
     input: T,
     sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
     dim: int | None = None,
+) -> T: ...
+@overload
+def unique(
+    input: T, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any: ...
+def unique(
+    input: T, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The distinct elements (with `dim`: slices) in order. Every NaN is distinct."""
     x = input.array
     demand_order("unique", x)
     along = None if dim is None else axis(dim, x.ndim)
     wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x
-    values, inverse, counts = np.unique(
-        wide, return_inverse=True, return_counts=True, axis=along, equal_nan=False
-    )
+    values, inverse, counts = np.unique(wide, return_inverse=True, return_counts=True, axis=along, equal_nan=False)
     found: list[T] = [record(values.astype(x.dtype, copy=False), "Unique2Backward0", (input, _no_gradient))]
     if return_inverse:
         shape = x.shape if along is None else (x.shape[along],)

@@ -85,9 +85,16 @@ def train(sizes: argparse.Namespace) -> None:
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser()
     usual = {
-        "layers": 32, "width": 4096, "heads": 32, "kv_heads": 8, "ffn": 14336, "words": 128256, "sequence": 8192,
-        "micro": 1, "steps": 1,
-    }  # fmt: skip
+        "layers": 32,
+        "width": 4096,
+        "heads": 32,
+        "kv_heads": 8,
+        "ffn": 14336,
+        "words": 128256,
+        "sequence": 8192,
+        "micro": 1,
+        "steps": 1,
+    }
     for name, value in usual.items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     return parser
