@@ -64,11 +64,11 @@ class _PipelineSchedule:
     def step(
         self,
         *args: Any,
-        target: Tensor | None = None,
+        target: Any = None,
         losses: list[Any] | None = None,
         return_outputs: bool = True,
         **kwargs: Any,
-    ) -> Tensor | None:
+    ) -> Any:
         """One batch through the pipeline, forward and (with a loss) backward.
 
         The first rank gives the inputs, the last the target; it gets the outputs, and in `losses`
@@ -93,7 +93,7 @@ class _PipelineSchedule:
         """As `step`, forward only."""
         return self._run(self._batch(args, kwargs, target, return_outputs), losses, False)
 
-    def _run(self, batch: Batch, losses: list[Any] | None, has_backward: bool) -> Tensor | None:
+    def _run(self, batch: Batch, losses: list[Any] | None, has_backward: bool) -> Any:
         for stage in self._stages.values():
             stage.clear_runtime_states()
             stage.has_backward = has_backward
@@ -114,7 +114,7 @@ class _PipelineSchedule:
             losses[:] = [run.losses[number] for number in sorted(run.losses)]
         return merge_chunks(last.output_chunks) if batch.keeps_outputs else None
 
-    def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor | None, keeps: bool) -> Batch:
+    def _batch(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any, keeps: bool) -> Batch:
         count = self._n_microbatches
         if 0 in self._stages and not args and not kwargs:
             raise ValueError("the first stage is on this rank: step() needs the model's inputs here")
