@@ -13,24 +13,10 @@ from torch.distributed import distributed_c10d as c10d
 _helper = c10d._new_process_group_helper
 
 
-def on_ours(
-    group_size: int,
-    group_rank: int,
-    global_ranks_in_group: Any,
-    backend: Any,
-    store: Any,
-    group_name: Any,
-    backend_options: Any = None,
-    timeout: Any = None,
-    pg_tag: Any = None,
-    device_id: Any = None,
-    group_desc: Any = None,
-) -> Any:
+def on_ours(size: int, rank: int, ranks: Any, backend: Any, store: Any, name: Any, **options: Any) -> Any:
     """Torch's function, with our backend whatever name is asked for. Torch hears of that name when it asks."""
-    group, prefix = _helper(
-        group_size, group_rank, global_ranks_in_group, c10d.Backend("mtd"), store, group_name, None, timeout, pg_tag,
-        None, group_desc,
-    )  # fmt: skip
+    options |= {"backend_options": None, "device_id": None}
+    group, prefix = _helper(size, rank, ranks, c10d.Backend("mtd"), store, name, **options)
     if isinstance(group, torch_dist.ProcessGroup):
         here = c10d._world  # on simulated ranks each has its own
         here.pg_map[group] = (c10d.Backend(backend), prefix)

@@ -246,32 +246,12 @@ def _of_this_rank() -> TorchWorld:
 
 
 def _noted_group(
-    group_size: int,
-    group_rank: int,
-    global_ranks_in_group: Any,
-    backend: Any,
-    store: Any,
-    group_name: Any,
-    backend_options: Any = None,
-    timeout: Any = None,
-    *others: Any,
-    **more: Any,
+    size: int, rank: int, ranks: Any, backend: Any, store: Any, name: Any, *, timeout: Any, **options: Any
 ) -> Any:
     """A group of ours, of which `folding` knows."""
-    group, prefix = any_backend.on_ours(
-        group_size,
-        group_rank,
-        global_ranks_in_group,
-        backend,
-        store,
-        group_name,
-        backend_options,
-        timeout,
-        *others,
-        **more,
-    )
-    if global_ranks_in_group:
-        folding.note_group(group_name, global_ranks_in_group, group, timeout.total_seconds())
+    group, prefix = any_backend.on_ours(size, rank, ranks, backend, store, name, timeout=timeout, **options)
+    if ranks:
+        folding.note_group(name, ranks, group, timeout.total_seconds())
     return group, prefix
 
 
