@@ -29,7 +29,7 @@ from transports.broker import launch
 from transports.clock import SYSTEM, Clock, Deadline
 from transports.contract import Buffer, Inbox, Store, WireTransport, flat
 from transports.costs import MessageCosts
-from transports.errors import ConnectError, PeerLost, TrustError
+from transports.errors import CLOSED, ConnectError, PeerLost, TrustError
 from transports.mqtt_protocol import address as addresses, frames, run_location
 from transports.mqtt_protocol.frames import Frame
 from transports.mqtt_protocol.peer_table import PeerTable
@@ -37,6 +37,7 @@ from transports.mqtt_protocol.peers import Peer
 
 WINDOW = 32  # chunks on their way to one peer
 SHARED_WINDOW = 128  # chunks on their way to one rank from all: brokers drop beyond some hundreds
+BATCH = 64  # chunks delivered before other threads have their turn
 LINGER = 10.0  # seconds for which close waits for a peer that acknowledges nothing
 
 
@@ -46,14 +47,16 @@ class MqttTransport(WireTransport):
     scheme = "mqtt"
     costs = MessageCosts(800e-6, 150e6)
     usual_delay = 2.0
-    _inbox: Inbox  # these three once it is open
-    _peer_table: PeerTable
-    _broker: launch.BrokerProcess | None
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
+        self._broker: launch.BrokerProcess | None = None
+        self._peer_table: PeerTable | None = None
         self._changed = clock.condition()  # replaced by the exchange's
+        self._inbox: Inbox | None = None
+        self._driving = False
+        self._torn: Peer | None = None  # whose frame is being delivered, or was broken off
 
     # -- connecting -------------------------------------------------------------------------
 
@@ -62,20 +65,19 @@ class MqttTransport(WireTransport):
         location, cards = run_location.meet(self.rank, self.world_size, self._place, store, self.clock, deadline)
         run_location.warn_if_in_clear(location.place)
         window = max(2, min(WINDOW, SHARED_WINDOW // max(1, self.world_size - 1)))
-        self._inbox = inbox
-        table = self._peer_table = PeerTable(
-            self.rank, cards, location.base, window, location.place, self.clock, self._take
-        )
-        self._changed = table.changed
+        peer_table = PeerTable(self.rank, cards, location.base, window, location.place, self.clock)
+        self._inbox, self._peer_table, self._broker = inbox, peer_table, location.broker
+        self._changed = peer_table.changed
         try:
-            table.connection.start()
-            self._join(table, deadline)
+            peer_table.connection.start()
+            self._join(peer_table, deadline)
         except BaseException:
-            table.connection.close()
+            peer_table.connection.close()
             if location.broker is not None:
                 location.broker.stop()
+            self._peer_table = self._broker = None
             raise
-        self._broker, self._state = location.broker, "open"
+        self._state = "open"
 
     def _join(self, peer_table: PeerTable, deadline: Deadline) -> None:
         """Wait until the broker lets us in and every peer has answered us."""
@@ -106,53 +108,103 @@ class MqttTransport(WireTransport):
     # -- receiving --------------------------------------------------------------------------
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
-        deadline = self.clock.deadline(timeout)
-        with self._changed:
-            self._demand_open()
-            seen = self._reported if done is None else self._deliveries
-            while self._deliveries == seen and not (deadline.is_over() or (done is not None and done())):
-                self._changed.wait(deadline.left())
-                self._demand_open()
-            return self._report()
+        deadline: Deadline | None = None
+        seen: int | None = None
+        while True:
+            with self._changed:
+                peer_table = self._opened()
+                if seen is None:
+                    seen = self._reported if done is None else self._deliveries
+                is_over = deadline is not None and deadline.is_over()
+                if self._deliveries != seen or is_over or (done is not None and done()):
+                    return self._report()
+                if self._driving or not (peer_table.arrived or self._torn):
+                    if timeout == 0:
+                        return self._report()
+                    deadline = deadline or self.clock.deadline(timeout)
+                    self._changed.wait(deadline.left())
+                    continue
+            self._drive(peer_table)
 
-    def _take(self, peer: Peer, frame: Frame | None) -> None:
-        """Called by the peer table, with its lock: what is next of this peer, or None if it is lost."""
-        if self._state == "closed":
-            return
+    def _drive(self, peer_table: PeerTable) -> None:
+        """Deliver some of what has arrived, unless another thread is at it, and grant new credit.
+
+        If this is interrupted, the frame that was being delivered is torn, and the others are not. An
+        interrupt comes between two calls, so the turn is given back before anything is called. From then on
+        another thread may deliver, so the next driver settles what was torn.
+        """
+        is_ours, served = False, set[Peer]()
+        try:
+            with self._changed:
+                if self._driving:
+                    return
+                is_ours = self._driving = True
+                self._settle(peer_table)
+            self._hand_over(peer_table, served)
+        finally:
+            if is_ours:
+                self._driving = False
+                with self._changed:
+                    for peer in served:
+                        if peer.is_alive and peer.incoming.is_due():
+                            peer_table.say(peer, frames.ACK)
+                    self._changed.notify_all()
+
+    def _hand_over(self, peer_table: PeerTable, served: set[Peer]) -> None:
+        """Write a batch into its sinks. A frame stays in the row until it is delivered."""
+        arrived = peer_table.arrived
+        for _ in range(min(BATCH, len(arrived))):
+            peer, frame = arrived[0]
+            self._torn = peer
+            self._deliver(peer, frame)
+            arrived.popleft()
+            self._torn = None
+            self._deliveries += 1
+            peer.incoming.taken += 1
+            served.add(peer)
+
+    def _settle(self, peer_table: PeerTable) -> None:
+        """Give up the peer whose frame was torn, and forget what it sent behind that. Lock held."""
+        torn = self._torn
+        if torn is not None:
+            peer_table.lose(torn, "the delivery of a message was interrupted")
+            kept = [
+                (peer, frame)
+                for peer, frame in peer_table.arrived
+                if peer is not torn or frame is None or frame.kind == frames.BYE
+            ]
+            peer_table.arrived.clear()
+            peer_table.arrived.extend(kept)
+            self._torn = None
+
+    def _deliver(self, peer: Peer, frame: Frame | None) -> None:
+        inbox = self._inbox
+        assert inbox is not None, "only a connected transport delivers"
         if frame is None:
             assert peer.lost is not None, "this mark follows the loss"
-            self._inbox.lost(peer.rank, peer.lost)
+            inbox.lost(peer.rank, peer.lost)
+        elif frame.kind == frames.BYE:
+            peer.lost = PeerLost(peer.rank, CLOSED)
+            inbox.lost(peer.rank, peer.lost)
         else:
             piece = frame.body
             if frame.flags & frames.FIRST:
                 header = bytes(piece[: frame.header_length])
-                peer.sink = self._inbox.sink(peer.rank, header, frame.total)
+                peer.sink = inbox.sink(peer.rank, header, frame.total)
                 piece = piece[frame.header_length :]
             if piece:
                 assert peer.sink is not None, "a message begins with FIRST: see Peer.announce"
                 peer.sink.write(piece)
-        self._deliveries += 1
-        self._changed.notify_all()
-
-    def _take_own(self, header: bytes, payload: bytes) -> None:
-        """A message to oneself, in the connection's thread, which nobody interrupts."""
-        with self._changed:
-            if self._state == "open":
-                sink = self._inbox.sink(self.rank, header, len(payload))
-                if payload:
-                    sink.write(memoryview(payload))
-                self._deliveries += 1
-                self._changed.notify_all()
 
     # -- sending ----------------------------------------------------------------------------
 
     def send(self, dst: int, header: bytes, payload: Buffer) -> None:
         view = flat(header, payload)
         with self._changed:
-            self._demand_open()
-        peer_table = self._peer_table
+            peer_table = self._opened()
         if dst == self.rank:
-            return peer_table.connection.call(self._take_own, header, bytes(view))
+            self._send_to_oneself(peer_table, header, view)
+            return
         peer = peer_table.peers.get(dst)
         if peer is None:
             raise self._no_rank(dst)
@@ -177,10 +229,10 @@ class MqttTransport(WireTransport):
                 raise
 
     def _await_room(self, peer_table: PeerTable, peer: Peer) -> tuple[int, int, int]:
-        """Wait until the peer has room; the next frame's numbers."""
+        """Deliver what arrives until the peer has room; the next frame's numbers."""
         deadline = self.clock.deadline(self.patience)
-        with self._changed:
-            while True:
+        while True:
+            with self._changed:
                 self._demand_open()
                 self._demand_alive(peer)
                 if peer.outgoing.has_room():
@@ -188,22 +240,54 @@ class MqttTransport(WireTransport):
                 if deadline.is_over():
                     peer_table.lose(peer, f"it took nothing for {self.patience} s")
                     self._demand_alive(peer)
-                self._changed.wait(deadline.left())
+                if self._driving or not (peer_table.arrived or self._torn):
+                    self._changed.wait(deadline.left())
+                    continue
+            self._drive(peer_table)
 
     def _demand_alive(self, peer: Peer) -> None:
-        if peer.lost is not None:
-            raise PeerLost(peer.rank, peer.lost.why)
+        if not peer.is_alive:
+            raise PeerLost(peer.rank, CLOSED if peer.lost is None else peer.lost.why)
+
+    def _send_to_oneself(self, peer_table: PeerTable, header: bytes, view: memoryview) -> None:
+        """It takes its place behind what has arrived."""
+        me = peer_table.oneself
+        frame = Frame(
+            frames.DATA,
+            self.rank,
+            self.rank,
+            me.mark,
+            me.mark,
+            frames.FIRST,
+            header_length=len(header),
+            total=view.nbytes,
+            body=memoryview(header + view),
+        )
+        with self._changed:
+            self._demand_open()
+            self._demand_alive(me)
+            peer_table.arrived.append((me, frame))
+            self._changed.notify_all()
+
+    def _opened(self) -> PeerTable:
+        self._demand_open()
+        assert self._peer_table is not None, "an open transport has its peers"
+        return self._peer_table
 
     # -- closing ----------------------------------------------------------------------------
 
     def close(self) -> None:
         with self._changed:
             was_open, self._state = self._state == "open", "closed"
-            if not was_open:
+            if not was_open or self._peer_table is None:
                 return
+            peer_table = self._peer_table
+            peer_table.is_leaving = True
             self._changed.notify_all()
-        peer_table = self._peer_table
-        for peer in peer_table.peers.values():
+            while self._driving:
+                self._changed.wait()
+            peers = list(peer_table.peers.values())
+        for peer in peers:
             self._say_goodbye(peer_table, peer)
         self._linger(peer_table)
         with self._changed:
@@ -214,7 +298,7 @@ class MqttTransport(WireTransport):
 
     def _say_goodbye(self, peer_table: PeerTable, peer: Peer) -> None:
         with peer.sending, self._changed:
-            if peer.lost is None:
+            if peer.is_alive:
                 acked, limit = peer.incoming.tell()
                 frame = Frame(
                     frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0, peer.outgoing.next, acked, limit

@@ -145,6 +145,7 @@ class Link:
 
     def take(self, place: int = 0) -> None:
         self.delivered += self.waiting
+        self.incoming.taken += len(self.waiting)
         self.waiting = []
 
     def tell(self, place: int = 0) -> None:
@@ -155,7 +156,8 @@ class Link:
 
     def check(self) -> None:
         assert len(self.outgoing.unacknowledged) <= self.window
-        assert self.outgoing.limit <= self.incoming.expected + self.window
+        assert len(self.waiting) <= self.window
+        assert self.outgoing.limit <= self.incoming.limit
 
 
 @given(st.integers(-3, 12), st.integers(-3, 12))

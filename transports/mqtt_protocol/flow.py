@@ -1,13 +1,14 @@
-"""Whole, once and in order over a medium that loses, repeats and forgets: go-back-N.
+"""Whole, once and in order over a medium that loses, repeats and forgets: go-back-N with credit.
 
     Outgoing                                                    Incoming
-    first ········ next ········ limit                          expected
-    │ sent, not      │ may still  │ not yet                     │ the only frame
-    │ acknowledged   │ be sent    │                             │ that is accepted
-    └── kept, to be sent again ──┘
+    first ········ next ········ limit                          taken ····· expected
+    │ sent, not      │ may still  │ not yet                     │ waits     │ the only frame
+    │ acknowledged   │ be sent    │                             │ to be     │ that is accepted
+    └── kept, to be sent again ──┘                              │ delivered │
 
 The receiver accepts the frame it expects and nothing else. Every frame that goes back carries `acked`, the
-frame that it expects next, and `limit`, a window further. When something got lost, the sender
+frame that it expects next, and `limit`, up to where it has room. The limit grows as messages are *taken*,
+so a rank that does not receive stops its senders and not the broker. When something got lost, the sender
 repeats all from `first` on. The window is small and a broker that works loses nothing, so the simplest rule
 that repairs is the right one.
 
@@ -64,7 +65,13 @@ class IncomingFlow:
     def __init__(self, window: int) -> None:
         self.window = window
         self.expected = 0  # the number that is accepted next
-        self.told = 0  # what the peer knows of it
+        self.taken = 0  # how many were delivered
+        self.told_acked = 0
+        self.told_limit = window
+
+    @property
+    def limit(self) -> int:
+        return self.taken + self.window
 
     def accept(self, seq: int) -> bool:
         """Whether the frame with this number is the next one."""
@@ -75,12 +82,14 @@ class IncomingFlow:
 
     def tell(self) -> tuple[int, int]:
         """`acked` and `limit`, for a frame that is about to go to the peer."""
-        self.told = self.expected
-        return self.expected, self.expected + self.window
+        self.told_acked, self.told_limit = self.expected, self.limit
+        return self.told_acked, self.told_limit
 
     def is_due(self) -> bool:
         """Whether the peer should be told now: a quarter of the window is news to it."""
-        return self.expected - self.told >= max(1, self.window // 4)
+        quarter = max(1, self.window // 4)
+        news = max(self.expected - self.told_acked, self.limit - self.told_limit)
+        return news >= quarter
 
     def has_news(self) -> bool:
-        return self.expected > self.told
+        return self.expected > self.told_acked or self.limit > self.told_limit

@@ -1,21 +1,23 @@
 """All peers of one rank behind one connection: what the I/O thread does with frames and with time.
 
-    heard     unseal, check, acknowledge, and hand on what is next in order (`take`)
+    heard     unseal, check, acknowledge, and put what is next in order into `arrived`
     tick      heartbeats, repeats, and who must be given up
     up        the broker is (again) there: say hello, and repeat what was not acknowledged
     down      the broker is away: nobody is given up meanwhile; after `broker_timeout`, everybody is
 
 A frame that is wrong in any way is dropped and counted by reason in `dropped`. It never raises into
-anybody's program. `take` is called under `changed`, and the threads of the rank call what says *lock held* under it.
+anybody's program. The threads of the rank take from `arrived` and call what says *lock held* under
+`changed`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from transports.clock import Clock
-from transports.errors import CLOSED, PeerLost
+from transports.errors import PeerLost
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
 from transports.mqtt_protocol.connection import Connection, Publication, refusal
@@ -38,29 +40,24 @@ class PeerTable(BrokerWatch):
     """The peers of one rank. Everything is guarded by `changed`."""
 
     def __init__(
-        self,
-        rank: int,
-        cards: Mapping[int, Card],
-        base: str,
-        window: int,
-        address: Address,
-        clock: Clock,
-        take: Callable[[Peer, Frame | None], None],
+        self, rank: int, cards: Mapping[int, Card], base: str, window: int, address: Address, clock: Clock
     ) -> None:
-        """`take` gets each frame of a message in order; None: the peer is lost."""
         super().__init__(address, clock)
-        self._take = take
         self.rank, self.mark = rank, cards[rank].mark
         self.key = frames.run_key(base)
         self._base, self._window, self._where = base, window, cards[rank].where
         self.peers: dict[int, Peer] = {}
+        self.arrived: deque[tuple[Peer, Frame | None]] = deque()  # None: the peer is lost
         self.refusal = ""  # the broker does not let us in
         self.is_lost = False  # the broker was away for too long
         self.has_been_up = False
+        self.is_leaving = False
         self._sources: dict[str, int] = {}  # whose frames come on which topic
         for peer, card in cards.items():
             if peer != rank:
                 self._meet(peer, card)
+        # It sends frames to nobody else, and never waits for room.
+        self.oneself = Peer(rank, self.mark, self._where, f"{base}/d/{rank}/{rank}", 1 << 62, clock.condition())
         own_presence = self._presence(rank)
         will = Publication(own_presence, self._life(frames.DEAD), 1, True)
         self._present = Publication(own_presence, self._life(frames.PRESENT), 1, True)
@@ -96,9 +93,9 @@ class PeerTable(BrokerWatch):
                 self.dropped["mark"] += 1
             elif frame.kind in (frames.PRESENT, frames.DEAD):
                 self._read_presence(peer, frame)
-            elif peer.lost is None:
+            elif peer.is_alive:
                 self._handle(peer, frame)
-            elif self._now() - peer.said > CALM:
+            elif peer.lost is not None and self._now() - peer.said > CALM:
                 self._say_gone(peer)
 
     def _admit(self, topic: str, payload: bytes) -> Frame:
@@ -119,7 +116,7 @@ class PeerTable(BrokerWatch):
 
     def _read_presence(self, peer: Peer, frame: Frame) -> None:
         """Its presence. A word about life is no sign of life: it may be an old one, retained."""
-        if peer.lost is not None:
+        if not peer.is_alive:
             return
         if frame.kind == frames.DEAD and peer.suspected is None:
             peer.suspected = self._now()
@@ -156,6 +153,9 @@ class PeerTable(BrokerWatch):
 
     def _accept(self, peer: Peer, frame: Frame, now: float) -> None:
         incoming = peer.incoming
+        if frame.seq >= incoming.limit and frame.kind != frames.BYE:
+            self.dropped["credit"] += 1
+            return
         if not incoming.accept(frame.seq):
             is_gap = frame.seq > incoming.expected
             self.dropped["gap" if is_gap else "again"] += 1
@@ -167,13 +167,13 @@ class PeerTable(BrokerWatch):
         if not peer.announce(frame):
             self.lose(peer, "it sent a message whose parts do not fit together")
             return
+        self.arrived.append((peer, frame))
         if frame.kind == frames.BYE:
+            peer.has_parted = True
+            peer.outgoing.clear()
+        if incoming.is_due() or frame.kind == frames.BYE:
             self.say(peer, frames.ACK)
-            self._forget(peer, CLOSED)
-        else:
-            self._take(peer, frame)
-            if incoming.is_due():
-                self.say(peer, frames.ACK)
+        self.changed.notify_all()
 
     def written(self, tag: Peer) -> None:
         with self.changed:
@@ -187,7 +187,7 @@ class PeerTable(BrokerWatch):
             self.connection.post(self._present)
             for peer in self.peers.values():
                 peer.reset(now)
-                if peer.lost is None:
+                if peer.is_alive:
                     self.say(peer, frames.ACK if peer.is_welcome else frames.HELLO)
                     self._repeat(peer, now)
             self.changed.notify_all()
@@ -209,7 +209,7 @@ class PeerTable(BrokerWatch):
                     self._lose_all(self.why_away())
                 return
             for peer in self.peers.values():
-                if peer.lost is None:
+                if peer.is_alive:
                     self._tend(peer, now)
 
     def _tend(self, peer: Peer, now: float) -> None:
@@ -261,15 +261,12 @@ class PeerTable(BrokerWatch):
 
     def lose(self, peer: Peer, reason: str) -> None:
         """Give a peer up, and let it know."""
-        if peer.lost is None:
-            self._forget(peer, f"{reason} ({peer.where})")
+        if peer.is_alive:
+            peer.lost = PeerLost(peer.rank, f"{reason} ({peer.where})")
+            peer.outgoing.clear()
+            self.arrived.append((peer, None))
             self._say_gone(peer)
-
-    def _forget(self, peer: Peer, reason: str) -> None:
-        peer.lost = PeerLost(peer.rank, reason)
-        peer.outgoing.clear()
-        self._take(peer, None)
-        self.changed.notify_all()
+            self.changed.notify_all()
 
     def _say_gone(self, peer: Peer) -> None:
         assert peer.lost is not None, "only who was lost is told so"
@@ -284,5 +281,5 @@ class PeerTable(BrokerWatch):
         """Leave no trace: clear our presence, and that of peers which can no longer."""
         self.connection.post(Publication(self._presence(self.rank), b"", 1, True))
         for peer in self.peers.values():
-            if peer.lost is not None and peer.lost.kind == "lost":
+            if peer.lost is not None and not peer.has_parted:
                 self.connection.post(Publication(self._presence(peer.rank), b"", 1, True))

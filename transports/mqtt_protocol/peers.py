@@ -32,9 +32,10 @@ class Peer:
         self.sending = sending  # held by the thread whose message is on its way
         self.outgoing, self.incoming = Outgoing(window), IncomingFlow(window)
         self.is_welcome = False  # it has answered our HELLO: it hears us, and we hear it
+        self.has_parted = False  # it said goodbye
         self.lost: PeerLost | None = None
         self.spoken = self.beat = 0  # numbers of the last frames outside the stream: ours, its
-        # what is being received
+        # what is being received: in the I/O thread, and in the thread that delivers
         self.announced = 0
         self.sink: Sink | None = None
         # time, in seconds of the event loop
@@ -44,6 +45,10 @@ class Peer:
         self.patience = REPEAT
         self.queued = 0  # frames that wait to be written to the broker
         self.must_repeat = False  # it told us that something is missing
+
+    @property
+    def is_alive(self) -> bool:
+        return self.lost is None and not self.has_parted
 
     def announce(self, frame: Frame) -> bool:
         """Whether this frame can be the next part of what the peer is sending."""
