@@ -6,8 +6,8 @@
     optimizer.step()                            the same step on every rank
 
 Since all ranks start equal and take equal steps, they stay equal: parameters are never sent again.
-The constructor, `forward` and `backward` are collectives, which all ranks must call alike. The same in
-three simple forms: `steps`.
+The constructor, `forward` and `backward` are collectives, which all ranks must call alike. Lessons 17 to 19
+have the same in three simple forms.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ The work of DDP could be three lines after `backward()`:
         dist.all_reduce(p.grad)
         p.grad /= world_size
 
-(`steps` has them, and two forms between those and this one.) The reducer does the same earlier and in larger
+(Lessons 17 and 18 have two forms between those and this one.) The reducer does the same earlier and in larger
 pieces. A hook on each parameter says when its gradient is complete. The gradient is divided and copied into
 its bucket. A full bucket is sent at once, by the group's worker, beside the backward pass. The end of the
 pass waits for all of them.

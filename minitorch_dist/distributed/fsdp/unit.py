@@ -3,7 +3,7 @@
     gradients    collect in one vector as long as the whole; when the last one of this backward
                  pass is there: reduce_scatter, and each rank keeps its shard of the mean
 
-See `gathering` for the parameters, and `prefetch` for what calls this when. One unit in its simplest form: `plain`.
+See `gathering` for the parameters, and `prefetch` for what calls this when. One unit in its simplest form: lesson 21.
 """
 
 from __future__ import annotations
