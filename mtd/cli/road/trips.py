@@ -51,7 +51,7 @@ class Trip(NamedTuple):
         """Those of rank 0."""
         return self.follow() if self.ranks == 1 else launching.launch(self.follow, self.ranks, "tcp://")[0]
 
-    def shortest_roads(self, worlds: int = 100) -> dict[str, Road]:
+    def shortest_roads(self, worlds: int = 30) -> dict[str, Road]:
         """Of each call the shortest path. A rank that waits enters more functions, and chance decides whether it waits;
         so the calls are repeated, in so many worlds at the most, until each path is within its limit."""
         best = self.roads()
@@ -138,7 +138,7 @@ TRIPS = {
              {"step": Limit(14, 530, 14, 620)}, 1),
         Trip("all_reduce", "`dist.all_reduce(tensor)` over tcp", all_reduce,
              {"all_reduce, first call": Limit(28, 1100, 28, 1100),
-              "all_reduce, second call": Limit(13, 500, 14, 500)}),
+              "all_reduce, second call": Limit(15, 500, 14, 500)}),
         Trip("send", "`dist.send(tensor, 1)` over tcp", send, {"send": Limit(11, 220, 11, 220)}),
         Trip("ddp", "`loss.backward()` under `DistributedDataParallel`, over tcp", ddp_backward,
              {"DDP's backward, second step": Limit(20, 860, 20, 900)}),
