@@ -51,7 +51,7 @@ class Trip(NamedTuple):
         """Those of rank 0."""
         return self.follow() if self.ranks == 1 else launching.launch(self.follow, self.ranks, "tcp://")[0]
 
-    def shortest_roads(self, worlds: int = 30) -> dict[str, Road]:
+    def shortest_roads(self, worlds: int = 100) -> dict[str, Road]:
         """Of each call the shortest path. A rank that waits enters more functions, and chance decides whether it waits;
         so the calls are repeated, in so many worlds at the most, until each path is within its limit."""
         best = self.roads()
