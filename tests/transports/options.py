@@ -1,4 +1,4 @@
-"""What a transport may offer beyond the seven lines of the contract, as programs; each runs where it is declared.
+"""Programs that try the options of a transport beyond the seven lines of the contract; each runs where it is declared.
 
 A transport declares an option in its class: it overrides the method, or sets the attribute. A check of something that
 all ranks decline raises `NotOffered`. All ranks of a world have to agree about what they offer.

@@ -58,10 +58,8 @@ class StoreServer:
         self._key_values = KeyValues()
         self._waiting: KeyWaiters[ServedClient] = KeyWaiters(self._key_values)
         self._clients: dict[int, ServedClient] = {}
-        self._short, self._long = (
-            deque[ServedClient](),
-            deque[ServedClient](),
-        )  # clients with such requests, whose turn comes
+        self._short: deque[ServedClient] = deque()  # clients with such requests, whose turn comes
+        self._long: deque[ServedClient] = deque()
         self._timers: Timers[ServedClient] = Timers(clock)
         self._wake, self._alarm = socket.socketpair()
         self._poll = select.poll()

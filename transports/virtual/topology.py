@@ -24,7 +24,7 @@ A topology says for each pair of ranks which link, which two ports and which sta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -38,15 +38,18 @@ class Link:
     latency: int
     per_byte: Fraction
     wire: int = 0
+    _ratio: tuple[int, int] = field(init=False, repr=False, compare=False)  # of `per_byte`, which is slower to ask
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "per_byte", Fraction(self.per_byte))  # from whole numbers, too
+        object.__setattr__(self, "_ratio", self.per_byte.as_integer_ratio())
         if self.latency < 0 or self.per_byte < 0 or self.wire < 0:
             raise ValueError(f"a link takes no negative time: {self.latency}, {self.per_byte}, {self.wire}")
 
     def hold(self, nbytes: int) -> int:
         """Picoseconds for which a message holds each port: α + βm, rounded up."""
-        return self.latency - (-nbytes * self.per_byte.numerator // self.per_byte.denominator)
+        over, under = self._ratio
+        return self.latency - (-nbytes * over // under)
 
     def time(self, nbytes: int) -> int:
         """Picoseconds that a message takes when nothing is in its way."""
