@@ -6,12 +6,13 @@
 
 A broker asks this for every message, whatever its clients subscribed to. So the subscriptions stand in a tree, level by
 level, and a message goes down it: to the child of its own level, and to `+`. Most messages go to topics that the broker
-has seen before; their answers are remembered until somebody subscribes or leaves.
+has seen before; their answers are remembered until somebody subscribes or leaves. Retained messages stand in another tree.
 A node of a tree is a dict: the next nodes by their level, and under None what belongs to the topic that ends here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -32,47 +33,55 @@ def is_filter(name: str) -> bool:
     )
 
 
-def takes_in(name: str, topic: str) -> bool:
-    """Whether the filter `name` takes in this topic."""
-    wanted, levels = name.split("/"), topic.split("/", DEEPEST)
-    if topic.startswith("$") and wanted[0] in ("+", "#"):  # [MQTT-4.7.2-1]
-        return False
-    for want, level in zip(wanted, levels, strict=False):
-        if want == "#":
-            return True
-        if want not in ("+", level):
-            return False
-    return wanted[len(levels) :] in ([], ["#"]) and len(wanted) >= len(levels)
-
-
-class Subscriptions(Generic[Key]):
-    """The subscriptions: by filter the readers, and with which quality of service."""
+class TopicTree(Generic[Key]):
+    """Things that belong to topics, or to filters of them: at most one for each topic and key."""
 
     def __init__(self) -> None:
         self.root: Node = {}
-        self._known = lru_cache(REMEMBERED)(self._look_up)
+        self._count = 0
 
-    def add(self, reader: Key, name: str, qos: int) -> None:
+    def put(self, levels: Sequence[str], key: Key, thing: Any) -> None:
         node = self.root
-        for level in name.split("/"):
+        for level in levels:
             node = node.setdefault(level, {})
-        node.setdefault(None, {})[reader] = qos
-        self._known.cache_clear()
+        here = node.setdefault(None, {})
+        self._count += key not in here
+        here[key] = thing
 
-    def remove(self, reader: Key, name: str) -> None:
-        """Take it out, if it is there, and each node that leads to nothing any more."""
+    def take(self, levels: Sequence[str], key: Key) -> Any:
+        """Take it out, and each node that leads to nothing any more; None if it was not there."""
         way: list[tuple[Node, str | None]] = []
         node: dict[Any, Any] = self.root
-        for level in (*name.split("/"), None):
+        for level in (*levels, None):
             if level not in node:
-                return
+                return None
             way.append((node, level))
             node = node[level]
-        node.pop(reader, None)
+        found = node.pop(key, None)
+        self._count -= found is not None
         for above, last in reversed(way):
             if above[last]:
                 break
             del above[last]
+        return found
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class Subscriptions(TopicTree[Key]):
+    """The subscriptions: by filter the readers, and with which quality of service."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known = lru_cache(REMEMBERED)(self._look_up)
+
+    def add(self, reader: Key, name: str, qos: int) -> None:
+        self.put(name.split("/"), reader, qos)
+        self._known.cache_clear()
+
+    def remove(self, reader: Key, name: str) -> None:
+        self.take(name.split("/"), reader)
         self._known.cache_clear()
 
     def readers(self, topic: str) -> dict[Key, int]:
