@@ -123,8 +123,8 @@ def _named(kind: str, text: str) -> Network:
     make, example = NAMED[kind]
     words = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
     known, advice = inspect.signature(make).parameters, f"write it like {kind}:{example}"
-    if unknown := next((name for name in words if name not in known), ""):
-        raise ValueError(f"{text!r}: there is no {unknown!r}; there are {', '.join(known)}; {advice}")
+    if unknown := [name for name in words if name not in known]:
+        raise ValueError(f"{text!r}: there is no {unknown[0]!r}; there are {', '.join(known)}; {advice}")
     needed = [name for name, each in known.items() if each.default is each.empty]
     if missing := [f"{name}=" for name in needed if name not in words]:
         raise ValueError(f"{text!r}: {', '.join(missing)} is missing; {advice}")

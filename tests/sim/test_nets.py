@@ -148,3 +148,9 @@ def test_simulating_a_collective(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "barrier", "--ranks", "5", "--adding", "8GB/s"]) == 0
     assert main(["simulate", "gather", "--net", "nope"]) == 2
     assert "nope" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["mesh:=4x4", "mesh:,=,", "torus:size=4x4", "fat_tree:=", "dragonfly:groups=2,=3"])
+def test_a_word_that_no_network_has_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match=r"there is no '(size)?'; there are"):
+        nets.read(text)
