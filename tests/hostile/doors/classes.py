@@ -11,7 +11,7 @@ from typing import Any
 from rich.cells import cell_len
 
 from minitorch_dist.version import __version__
-from mtd.course.classroom import messages, names, words
+from mtd.course.classroom import messages, names, training, words
 from mtd.course.classroom.guard import StoreGuard
 from mtd.course.classroom.host import ClassHost
 from mtd.course.classroom.messages import (
@@ -169,6 +169,7 @@ def guarded(given: list[Any]) -> None:
 
 def doors(folder: Path) -> list[Door]:
     room = Class()
+    training.golden()  # our own lessons are read when they are first asked for, and not by what a laptop says
     people = ("Ada", "Grace Hopper", "名前", "é́́", "a\u202eb", "<b>x</b>", "")
     return [
         Door("class-message", make_word, bend_word, read_message, (Nonsense,), has_large=False),

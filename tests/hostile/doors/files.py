@@ -518,6 +518,7 @@ def doors(folder: Path) -> list[Door]:
     runs, idx, net = Runs(room("journal")), Idx(room("idx")), Net(room("net"))
     packed = PackedTrace(room("chrome"))
     algorithms = Algorithms(room("algorithms"))
+    assert mtd.load is not None  # an object in a checkpoint is read by it, and it is imported when it is named
     kept, saved = Kept(room("checkpoint")), Plans(room("plans"))
     broken = (SerializationError,)
     return [
