@@ -21,6 +21,10 @@ from minitorch_dist.tensors.pools import (
     simulated as simulated,
 )
 
+TYPES: Final = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 _HOW = (
     "Simulated ones are made with MINITORCH_DIST_DEVICES=2x80GB in the environment, or with "
     "minitorch_dist.cuda.simulated(2) around a block."
@@ -50,8 +54,8 @@ def parse(spec: object, index: object) -> tuple[str, int | None]:
             f"Invalid device string: '{spec}'; expected a type and an optional index, such as 'cuda' or 'cuda:1'"
         )
     kind, number = match.groups()
-    if kind not in ("cpu", "cuda", "meta"):
-        raise RuntimeError(f"there is no device {spec!r}: here are 'cpu', 'meta' and simulated 'cuda' devices")
+    if kind not in TYPES:
+        raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}")
     if number is not None and index is not None:
         raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {spec}")
     chosen = index if number is None else int(number)
@@ -80,6 +84,10 @@ def resolve(spec: str | int | device | None) -> device:
         return CPU
     if found.type == "meta":
         return META
+    if found.type != "cuda":
+        raise NotImplementedError(
+            f"Could not make a tensor on '{found}': this library has the 'cpu', 'meta' and simulated 'cuda' devices."
+        )
     available = count()
     if not available:
         raise AssertionError(NO_CUDA)

@@ -25,7 +25,7 @@ def test_there_is_one_object_per_device() -> None:
     assert {mtd.device("cpu"): 1}[mtd.device("cpu")] == 1
 
 
-@pytest.mark.parametrize("name", ["cpu", "cuda", "cuda:0", "cuda:127", "meta"])
+@pytest.mark.parametrize("name", ["cpu", "cuda", "cuda:0", "cuda:127", "mps", "meta"])
 def test_a_device_survives_copies_and_pickles(name: str) -> None:
     d = mtd.device(name)
     assert str(d) == name
@@ -81,10 +81,9 @@ def test_a_cpu_with_an_index_is_the_cpu() -> None:
     assert mtd.zeros(2).to("cpu:1").device is devices.CPU
 
 
-@pytest.mark.parametrize("name", ["mps", "gpu", "CUDA"])
-def test_there_are_no_other_accelerators(name: str) -> None:
-    with pytest.raises(RuntimeError, match=f"no device '{name}'"):
-        mtd.zeros(2, device=name)
+def test_other_accelerators_are_names_only() -> None:
+    with pytest.raises(NotImplementedError, match="Could not make a tensor on 'mps'"):
+        mtd.zeros(2, device="mps")
 
 
 # ----------------------------------------------------------------------------------------- the pool

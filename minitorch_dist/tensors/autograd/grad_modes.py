@@ -1,13 +1,15 @@
 """Whether operations are being recorded: `no_grad`, `enable_grad`, `inference_mode`.
 
 The mode belongs to the thread that sets it (see `core.grad_mode`). Each of the classes is a context
-manager and a decorator of functions.
+manager and a decorator. Of a generator it is entered and left around every item, so that a `yield` never
+leaks the mode to the caller.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ContextDecorator
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -51,14 +53,28 @@ class _Mode(ContextDecorator):
 
     def __call__(self, func: F) -> F:
         if inspect.isgeneratorfunction(func):
-            raise TypeError(
-                f"the generator {func.__name__} would keep the mode set between two items: write `with` inside of it"
-            )
+            return _around_each_item(self._recreate_cm, func)  # type: ignore[no-any-return]
         return super().__call__(func)
 
     def _recreate_cm(self) -> Any:
         """A fresh one for each call, so that a decorated function may run in many threads."""
         return _Mode(self.value, self.leaves_inference)
+
+
+def _around_each_item(fresh: Callable[[], _Mode], function: Callable[..., Any]) -> Any:
+    """The generator computes each item in the mode, and its consumer is outside of it."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        items, end = function(*args, **kwargs), object()
+        while True:
+            with fresh():
+                item = next(items, end)
+            if item is end:
+                return
+            yield item
+
+    return wrapped
 
 
 class _Fixed(_Mode):
