@@ -42,7 +42,6 @@ from minitorch_dist.cuda.random import (
 from minitorch_dist.cuda.streams import (
     Event as Event,
     Stream as Stream,
-    StreamContext as StreamContext,
     current_stream as current_stream,
     default_stream as default_stream,
     set_stream as set_stream,
