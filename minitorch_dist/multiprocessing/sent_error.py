@@ -29,6 +29,6 @@ class SentError(NamedTuple):
             with suppress(Exception):
                 error = pickle.loads(self.pickled)
         if not isinstance(error, BaseException):
-            error = otherwise(f"what was raised cannot be made again here:\n{self.text}")
+            error = otherwise(f"the exception cannot be unpickled here:\n{self.text}")
         error.add_note(f"{where}\n{self.text}")
         return error

@@ -240,7 +240,7 @@ def test_exceptions_that_cannot_be_made_again() -> None:
     class Local(Exception):
         pass
 
-    with pytest.raises(RuntimeError, match=r"(?s)cannot be made again.*Local: x"):
+    with pytest.raises(RuntimeError, match=r"(?s)cannot be unpickled here.*Local: x"):
         list(DataLoader(Failing(Local("x")), num_workers=1))
     for error in Own(1, 2), UnicodeDecodeError("utf8", b"x", 0, 1, "bad"):
         with pytest.raises(type(error)) as kept:
