@@ -68,9 +68,7 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     same_dtype(input, weight)
     x, w = input.array, weight.array
     if w.ndim not in (1, 2) or not x.ndim:
-        raise RuntimeError(
-            f"linear() takes a vector and a matrix, or more dimensions of the input: {x.ndim} and {w.ndim}"
-        )
+        raise RuntimeError(f"linear() takes a vector or a matrix as weight, but got {w.ndim}D beside {x.ndim}D")
     matrix = w if w.ndim == 2 else w[None, :]
     n, k = matrix.shape
     if x.shape[-1] != k:
