@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ def pad(input: T, pad: Sequence[int], mode: str = "constant", value: float | Non
             raise RuntimeError(f"pad ({before}, {after}) cuts more than dimension {place} of size {side} has")
         there.append(slice(max(before, 0), shape[place] - max(after, 0)))
         here.append(slice(max(-before, 0), side - max(-after, 0)))
-    to, source = (*there, ...), (*here, ...)
+    to: Any = (*there, ...)
+    source: Any = (*here, ...)
     out = np.empty(shape, x.dtype, like=x)
     out[...] = number(input, value or 0).array
     out[to] = x[source]
