@@ -62,9 +62,7 @@ def detach(input: T) -> T:
 def detach_(input: T) -> T:
     """Leave the graph: `input` becomes a leaf that requires no gradient."""
     if input._base is not None:
-        raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead (a DDP bucket's gradients are views, too)."
-        )
+        raise RuntimeError("Can't detach views in-place (as gradients of DDP's buckets are): use detach() instead")
     input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
     return input
 

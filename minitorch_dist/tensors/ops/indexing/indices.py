@@ -53,7 +53,9 @@ def check_devices(input: TensorBase, items: Iterable[Any]) -> None:
         if not isinstance(item, TensorBase) or item.plain is not input.plain:
             continue
         if item.storage.device not in (here, devices.CPU):
-            raise RuntimeError(f"indices must be on the CPU or on {here}, and one is on {item.storage.device}")
+            raise RuntimeError(
+                f"indices should be either on cpu or on the same device, {here}, and not on {item.storage.device}"
+            )
 
 
 def parse(x: Array, items: Items) -> tuple[Items, Items]:

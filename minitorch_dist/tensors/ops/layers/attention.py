@@ -150,10 +150,7 @@ def _check_shapes(q: Array, k: Array, v: Array, mask: TensorBase | None) -> None
     if not fits:
         arrays = (q, k, v) if mask is None else (q, k, v, mask.array)
         shapes = ", ".join(str(list(array.shape)) for array in arrays)
-        raise RuntimeError(
-            f"query, key and value (and a mask) of the shapes {shapes} do not fit: they are (…, L, E), (…, S, E), "
-            "(…, S, V), and a mask broadcasts to (…, L, S)"
-        )
+        raise RuntimeError(f"{shapes} do not fit: they are (…, L, E), (…, S, E), (…, S, V), and a mask (…, L, S)")
 
 
 def _sharing(query: Array, other: Array, enable_gqa: bool) -> int:

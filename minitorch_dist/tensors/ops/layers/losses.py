@@ -61,7 +61,7 @@ def operands(input: T, target: T, kernel: str = "", alike: bool = False) -> tupl
         words = f"a target of shape {list(target.array.shape)} beside an input of shape {list(input.array.shape)}"
         if alike:
             raise ValueError(f"{words}: they must be of one shape")
-        warnings.warn(f"{words}: they are broadcast, which is seldom what is meant", stacklevel=5)
+        warnings.warn(f"{words}: this likely leads to incorrect results due to broadcasting", stacklevel=5)
     if input.array.dtype is not target.array.dtype:
         input, target = promote(input, target)
     x, y = input.array, target.array

@@ -50,9 +50,7 @@ def multi_head_attention(
     _check(query, key, value, num_heads)
     steps, batch, width = query.array.shape
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "is_causal says what attn_mask is, so it needs one: Transformer.generate_square_subsequent_mask"
-        )
+        raise RuntimeError("is_causal only says what attn_mask is: give that mask, too")
     is_causal = is_causal and key_padding_mask is None and not need_weights
     if is_causal:
         attn_mask = None  # the hint is taken at its word

@@ -170,10 +170,8 @@ def check_parameters(input: T, shape: tuple[int, ...], **named: TensorBase | Non
             continue
         own = tensor.array.dtype
         if tensor.array.shape != shape or not (own == kind or (kind.itemsize == 2 and own == np.float32)):
-            raise RuntimeError(
-                f"{name} should be of the shape {list(shape)} and of the type of the input, {input.dtype}, but it is of "
-                f"the shape {list(tensor.array.shape)} and {tensor.dtype}"
-            )
+            own = f"{list(tensor.array.shape)} of {tensor.dtype}"
+            raise RuntimeError(f"{name} should be {list(shape)} numbers of {input.dtype}, as the input, and is {own}")
 
 
 def _check_batch_norm(

@@ -94,7 +94,7 @@ def split_with_sizes(input: T, split_sizes: Sequence[int], dim: int = 0) -> tupl
     """Pieces of the given sizes along `dim`."""
     n, given = _side(input, dim, "split_with_sizes"), [int(size) for size in split_sizes]
     if min(given, default=0) < 0 or sum(given) != n:
-        raise RuntimeError(f"the sizes of the pieces must sum exactly to {n}, but are {given}")
+        raise RuntimeError(f"split expects split_sizes to sum exactly to {n}, but got {given}")
     bounds = list(itertools.accumulate(given))[:-1]
     return _cut(input, bounds, dim, "SplitWithSizesBackward0") if given else ()
 

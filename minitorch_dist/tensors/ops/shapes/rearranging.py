@@ -94,9 +94,7 @@ def _counts(repeats: Any, side: int) -> Any:
     counts = np.asanyarray(repeats)
     if counts.dtype.kind != "i" or counts.ndim > 1 or counts.size not in (1, side):
         error = RuntimeError if counts.dtype.kind == "i" else NotImplementedError
-        raise error(
-            f"repeats must be an integer, or {side} of them, but are {counts.dtype} of shape {list(counts.shape)}"
-        )
+        raise error(f"repeats must be one int or {side}, but are {counts.dtype} of shape {list(counts.shape)}")
     if counts.size and has_numbers(counts) and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     return counts
