@@ -44,7 +44,8 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if input.storage.device is not devices.CPU:
             raise TypeError(
-                f"can't convert {input.storage.device} device type tensor to numpy. Use Tensor.cpu() first."
+                where = f"can't convert {input.storage.device} device type tensor to numpy"
+                raise TypeError(f"{where}. Use Tensor.cpu() to copy the tensor to host memory first.")
             )
     if not has_numbers(x):
         raise NumbersNeeded("numpy()")
