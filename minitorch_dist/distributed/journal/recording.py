@@ -225,11 +225,8 @@ class TimedSink:
 
 def _count(counts: Counts, which: Any, message: tuple[int, int]) -> int:
     """Which of the messages that match alike this one is."""
-    of_this = counts.get(which)
-    if of_this is None:
-        of_this = counts[which] = {}
-    number = of_this.get(message, 0)
-    of_this[message] = number + 1
+    of_this = counts.setdefault(which, {})
+    number = of_this[message] = of_this.get(message, -1) + 1
     return number
 
 
