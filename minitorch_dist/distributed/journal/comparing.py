@@ -70,7 +70,7 @@ def _inside(order: PartialOrder, lane: Lane, operations_only: bool) -> list[int]
     ]
 
 
-def _content(event: Event | None, operations_only: bool) -> Event | None:
+def _content(event: Event | None, operations_only: bool) -> tuple[object, ...] | None:
     if event is None:
         return None
     return (event._replace(algorithm="") if operations_only else event).content

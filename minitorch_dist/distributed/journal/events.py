@@ -81,10 +81,14 @@ class Event(NamedTuple):
         return src, dst, self.group, self.sequence, self.step, self.nth
 
     @property
-    def content(self) -> Event:
+    def content(self) -> tuple[Any, ...]:
         """All of it that is the same over every transport."""
         failed = self.error.partition(":")[0]
-        return self._replace(at=0, until=0, arrived=-1, beside=False, site="", error=failed, memory=-1)
+        return (
+            self.what, self.rank, self.group, self.sequence, self.step, self.nth, self.peer,
+            self.nbytes, self.operation, self.dtype, self.shape, self.reduce, self.root,
+            self.algorithm, failed,
+        )  # fmt: skip
 
     @property
     def name(self) -> str:

@@ -131,8 +131,7 @@ class DTensor(TensorPart):
 
     def lying_alike(self, part: Tensor) -> Any:
         """A new part of the same shape as a DTensor. It has no summands: each rank has it all."""
-        lying = [Replicate() if p.is_partial() else p for p in self._placements]
-        out = made(DTensor, part.array, self._mesh, lying, self._whole, part.storage)
+        out = made(DTensor, part.array, self._mesh, of_gradient(self._placements), self._whole, part.storage)
         out.requires_grad = part.requires_grad
         return out
 
