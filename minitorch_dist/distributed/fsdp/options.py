@@ -148,15 +148,13 @@ class ShardedStateDictConfig:
 
 
 @dataclass
-class FullOptimStateDictConfig:
+class FullOptimStateDictConfig(FullStateDictConfig):
     offload_to_cpu: bool = True
-    rank0_only: bool = False
 
 
 @dataclass
-class ShardedOptimStateDictConfig:
+class ShardedOptimStateDictConfig(ShardedStateDictConfig):
     offload_to_cpu: bool = True
-    rank0_only: ClassVar[bool] = False
 
 
 @dataclass
