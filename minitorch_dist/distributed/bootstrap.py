@@ -62,8 +62,8 @@ def check_timeout(timeout: Any) -> None:
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
 
-class Asked(NamedTuple):
-    """What a rank said when it asked for a world: it has a store, or the address of one."""
+class WorldRequest(NamedTuple):
+    """The arguments of a rank that asks for a world. It gives a store, or the address of one."""
 
     name: Backend
     init_method: str | None
@@ -100,10 +100,10 @@ def init(
     clock = world.place().clock
     deadline = clock.deadline(timeout.total_seconds())
     with slow_start.saying("init_process_group", clock) as word:
-        return _begin(Asked(name, init_method, timeout, world_size, rank, store, options), deadline, word)
+        return _begin(WorldRequest(name, init_method, timeout, world_size, rank, store, options), deadline, word)
 
 
-def _begin(asked: Asked, deadline: Deadline, word: slow_start.Word) -> World:
+def _begin(asked: WorldRequest, deadline: Deadline, word: slow_start.Word) -> World:
     """Find the store, and the others in it."""
     place, init_method = world.place(), asked.init_method
     while True:
@@ -142,7 +142,7 @@ def _adopt(name: Backend, timeout: timedelta | None, world_size: int, rank: int,
     return here
 
 
-def _join(asked: Asked, store: Store, rank: int, size: int, deadline: Deadline) -> World:
+def _join(asked: WorldRequest, store: Store, rank: int, size: int, deadline: Deadline) -> World:
     place, name = world.place(), asked.name
     if not 0 <= rank < size:
         raise RuntimeError(f"rank < size. {rank} vs {size}" if rank >= size else f"rank {rank} < 0")

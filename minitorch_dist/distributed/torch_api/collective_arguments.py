@@ -105,8 +105,8 @@ def split(array: Array, sizes: Sequence[int] | None, group: ProcessGroup, name: 
     sizes = sizes or [length // size] * size
     if len(sizes) != size or sum(sizes) != length:
         raise RuntimeError(
-            f"{name} has {length} rows for {size} ranks, and {list(sizes)} does not divide them equally, or as was asked: "
-            f"{name}_split_sizes has a number of rows for each rank, and they add up to all rows"
+            f"{name} has {length} rows for {size} ranks, and {list(sizes)} does not divide them equally, or as was asked. "
+            f"{name}_split_sizes has a number of rows for each rank, which add up to all rows"
         )
     ends = np.cumsum([0, *sizes])
     return [array[start:stop] for start, stop in pairwise(ends)]

@@ -198,7 +198,7 @@ class BatchedEngine(MessageEngine):
             began = int(pending.entry.min())
             if began <= self.medium.latest and began < self.clock.now():
                 self.medium.crossings += 1  # others have gone where these should have been
-            moved = self._moved_together(group, pending, schedule, nbytes, meters)
+            moved = self._moved_together(group, pending, schedule, nbytes, int(meters.messages.sum()))
             if moved is not None:
                 self._pass(pending, ranks, moved, meters)
                 return
@@ -223,19 +223,14 @@ class BatchedEngine(MessageEngine):
         return self._nodes[number]
 
     def _moved_together(
-        self,
-        group: ProcessGroup,
-        pending: PendingCollective,
-        schedule: Schedule,
-        nbytes: Integers,
-        meters: lockstep.Meters,
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers, messages: int
     ) -> lockstep.Moved | None:
         """None where messages that come afterwards could meet these, and these are few enough to be
         sent one by one."""
         ranks, links = group.channel.ranks, self._wires_of(group)
         assert links is not None
         tx, rx = map(np.array, self.medium.ports(ranks))
-        are_few = int(meters.messages.sum()) <= payloadless.MOST
+        are_few = messages <= payloadless.MOST
         if are_few and self.medium.is_moving:
             return None
         try:
