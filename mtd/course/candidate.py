@@ -197,12 +197,10 @@ def _picture(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> t
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
     if verdict is None:
         return "", checking.drawn(checking.load(answer.lesson))
-    if lamp in verdict.tokens:
-        scene = checking.failing(answer.lesson, verdict.tokens[lamp], lamp)
-        return scene.title, scene
     if lamp in verdict.costs:  # it is correct, and costs too much
         return "what your code does", checking.drawn(checking.load(answer.lesson))
-    return "the run that failed", checking.failed_run(answer, lamp)
+    scene = checking.failed_run(answer, lamp, verdict.tokens.get(lamp, ""))
+    return scene.title if scene else "", scene
 
 
 def set_apart(tell: Callable[[str], None]) -> None:
