@@ -43,10 +43,8 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
         if input.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if input.storage.device is not devices.CPU:
-            raise TypeError(
-                where = f"can't convert {input.storage.device} device type tensor to numpy"
-                raise TypeError(f"{where}. Use Tensor.cpu() to copy the tensor to host memory first.")
-            )
+            where = f"can't convert {input.storage.device} device type tensor to numpy"
+            raise TypeError(f"{where}. Use Tensor.cpu() to copy the tensor to host memory first.")
     if not has_numbers(x):
         raise NumbersNeeded("numpy()")
     if x.dtype == dtypes.bfloat16.numpy:
