@@ -9,13 +9,12 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.limits import range_of
 from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.making.creation import Device, Dtype, empty, like, made, numpy_dtype, sizes, zeros_like
 from minitorch_dist.tensors.ops.making.literals import as_dtype
-from minitorch_dist.tensors.promotion import one_number
+from minitorch_dist.tensors.promotion import not_implemented, one_number
 
 if TYPE_CHECKING:
     from minitorch_dist.tensors.tensor import Tensor
@@ -33,10 +32,9 @@ def source(generator: Generator | None, device: Device = None) -> Generator:
     return generator
 
 
-def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
-    if array_dtype not in distributions.DIGITS:
-        kind = type_name(np.empty(0, array_dtype))[6:-6]
-        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+def check_floating(dtype: np.dtype[Any], name: str) -> None:
+    if dtype not in distributions.DIGITS:
+        raise not_implemented(name, np.empty(0, dtype))
 
 
 # ------------------------------------------------------------------------------- uniform and normal
