@@ -118,7 +118,7 @@ def _bare(text: str) -> str:
 def _of_the_zoo(name: str) -> MuseumBug:
     found = zoo.exhibit(name)
     title, _, story = (found.__doc__ or "").strip().partition("\n")
-    text = inspect.getsource(found)  # type: ignore[arg-type]
+    text = inspect.getsource(found)
     place = next(n for n, line in enumerate(text.split("\n"), 1) if "the bug" in line)
     bare = re.sub(r"  # .*the bug.*", "", text)
     lines = bare.split("\n")
