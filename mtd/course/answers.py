@@ -169,9 +169,7 @@ class NotebookAnswers:
 
     def picture(self) -> NotebookDrawing:
         """The picture of what stands in the file."""
-        self._workspace.whole_text_of(self._lesson)
-        with Examination.of(self._workspace, self._lesson, "picture") as exam:
-            exam.wait()
+        exam = Examination.finished(self._workspace, self._lesson, "picture")
         if exam.undrawn:
             raise LessonError(f"it cannot be drawn: {exam.undrawn}")
         return NotebookDrawing(exam.scene or exam.text, exam.grid)

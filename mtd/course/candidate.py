@@ -153,7 +153,7 @@ TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
 
 def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -> None:
     """Draw the contents of the ranks, and the picture of the lesson; after a check that passed only the first."""
-    lamp = _first_out(verdict)
+    lamp = verdict.first_out if verdict else ""
     with suppress(Exception, SystemExit), answer.searched():  # what goes wrong is told otherwise
         grid = _grid(answer, verdict, lamp)
         if grid is not None:
@@ -185,12 +185,6 @@ def _grid(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> Grid
     if verdict is None or verdict.is_passed or not lamp or lamp in verdict.costs:
         return checking.contents(check)
     return checking.wrong_contents(check, lamp, verdict.tokens.get(lamp, ""))
-
-
-def _first_out(verdict: CheckVerdict | None) -> str:
-    """The first lamp that is out and says why. A lamp that was skipped says why, too, but is not out."""
-    out = [] if verdict is None else [name for name in verdict.said if verdict.lamps[name] is not None]
-    return out[0] if out else ""
 
 
 def _picture(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> tuple[str, Any]:

@@ -79,6 +79,13 @@ class Examination(Findings):
         """Of a learner's file, with the learner's earlier lessons."""
         return cls(workspace.answer(lesson), task, **how)
 
+    @classmethod
+    def finished(cls, workspace: Workspace, lesson: Lesson, task: str) -> Examination:
+        """Of a file without blanks, once it is over."""
+        workspace.whole_text_of(lesson)
+        with cls.of(workspace, lesson, task) as exam:
+            return exam.wait()
+
     @property
     def lesson(self) -> Lesson:
         return self.answer.lesson

@@ -93,18 +93,9 @@ def exhibit(name: str) -> MuseumBug:
     raise NoExhibit(f"the museum has no {name!r}{perhaps}")
 
 
-def _of_a_lesson(lesson: Lesson, mutant: Mutant) -> MuseumBug:
-    return MuseumBug(
-        f"{lesson.label}",
-        mutant.name,
-        mutant.title,
-        mutant.story,
-        mutant.seen,
-        mutant.caught_by,
-        _bare(mutant.text),
-        _bare(lesson.source.solution(marks=True)),
-        lesson,
-    )
+def _of_a_lesson(lesson: Lesson, one: Mutant) -> MuseumBug:
+    text, right = _bare(one.text), _bare(lesson.source.solution(marks=True))
+    return MuseumBug(lesson.label, one.name, one.title, one.story, one.seen, one.caught_by, text, right, lesson)
 
 
 def _bare(text: str) -> str:

@@ -95,7 +95,7 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
     if options.quiet:
         report.quietly(page, verdict)
         return 0 if verdict.is_passed else 1
-    report.verdict(page, workspace, lesson, exam, verdict, text, workspace.progress())
+    report.verdict(page, workspace, exam, text, workspace.progress())
     if verdict.lamps:
         workspace.explained(lesson)
     return 0 if verdict.is_passed else 1

@@ -34,16 +34,10 @@ SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
 Parts = list[str | tuple[str, str]]  # of a sentence; some in a style
 
 
-def verdict(
-    page: Page,
-    workspace: Workspace,
-    lesson: Lesson,
-    exam: Examination,
-    found: CheckVerdict,
-    text: str,
-    progress: Progress,
-) -> None:
+def verdict(page: Page, workspace: Workspace, exam: Examination, text: str, progress: Progress) -> None:
     """All that is to be said about a check of this text."""
+    lesson, found = exam.lesson, exam.verdict
+    assert found is not None, "the check is over"
     skipped = {name for name in found.said if found.lamps.get(name, False) is None}
     told = {name: said for name, said in found.said.items() if name not in skipped}
     if found.unwritten:
