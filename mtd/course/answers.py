@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mtd.course import cells, pieces, records, workspace as workspaces
-from mtd.course.candidate import BY_YOU
 from mtd.course.cells import NotebookDrawing
 from mtd.course.examination import Examination
 from mtd.course.lamp_page import LampPage
@@ -155,7 +154,6 @@ class NotebookAnswers:
 
     def check(self) -> LampPage:
         """Judge the file as it stands, and draw what the ranks held. To interrupt it says where the code is."""
-        text = self._workspace.text_of(self._lesson)
         with Examination.of(self._workspace, self._lesson) as exam:
             try:
                 exam.wait()
@@ -163,8 +161,7 @@ class NotebookAnswers:
                 exam.stop()
         if exam.verdict is None:
             raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
-        if exam.stopped != BY_YOU:
-            self._workspace.keep(self._lesson, text, exam.verdict)
+        exam.keep(self._workspace)
         return LampPage(exam, exam.verdict, self._workspace.following(self._lesson))
 
     def picture(self) -> NotebookDrawing:

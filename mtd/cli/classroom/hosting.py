@@ -74,15 +74,8 @@ class Broker:
         self.port = int(self._process.address.rpartition(":")[2])
 
     def _start(self) -> launch.BrokerProcess:
-        return launch.start(
-            "--host",
-            self.listen,
-            "--port",
-            str(self.port),
-            "--private",
-            f"mtd/{STORE}/s",
-            environment={**os.environ, OWNER_KEY: self._owner},
-        )
+        words = ("--host", self.listen, "--port", str(self.port), "--private", f"mtd/{STORE}/s")
+        return launch.start(*words, environment={**os.environ, OWNER_KEY: self._owner})
 
     def tend(self) -> str:
         """Start the broker again if it has died, and say so. All clients come back by themselves."""

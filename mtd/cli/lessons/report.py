@@ -34,8 +34,8 @@ SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
 Parts = list[str | tuple[str, str]]  # of a sentence; some in a style
 
 
-def verdict(page: Page, workspace: Workspace, exam: Examination, text: str, progress: Progress) -> None:
-    """All that is to be said about a check of this text."""
+def verdict(page: Page, workspace: Workspace, exam: Examination, progress: Progress) -> None:
+    """All that is to be said about a check."""
     lesson, found = exam.lesson, exam.verdict
     assert found is not None, "the check is over"
     skipped = {name for name in found.said if found.lamps.get(name, False) is None}
@@ -47,7 +47,7 @@ def verdict(page: Page, workspace: Workspace, exam: Examination, text: str, prog
             page.say(lamps(found, page.width))
             page.say("(– needs a blank that is still to be written)", "dim")
             page.say()
-        blanks(page, workspace, lesson, text)
+        blanks(page, workspace, lesson, exam.written)
         page.say()
         number = lesson.number
         is_new = lesson.questions and not progress.has_guessed(number)

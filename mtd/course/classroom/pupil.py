@@ -204,13 +204,9 @@ class Pupil:
         world.place().given["journal"] = slip
         with warnings.catch_warnings():  # that it is not encrypted is said in the page for teachers
             warnings.simplefilter("ignore", RuntimeWarning)
-            dist.init_process_group(
-                self.backend,
-                store=PrefixStore(f"g/{order.generation}/{table}", self.store),
-                rank=order.rank,
-                world_size=order.size,
-                timeout=timedelta(seconds=JOIN),
-            )
+            store = PrefixStore(f"g/{order.generation}/{table}", self.store)
+            rank, size, timeout = order.rank, order.size, timedelta(seconds=JOIN)
+            dist.init_process_group(self.backend, store=store, rank=rank, world_size=size, timeout=timeout)
         world.current().default_group.set_timeout(timedelta(seconds=OPERATION))
         if self._is_old():  # it came while there was no transport to close
             raise Superseded
