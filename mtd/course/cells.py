@@ -10,25 +10,21 @@ Modules of earlier lessons can be imported by their names, as anywhere in the co
 
 from __future__ import annotations
 
-import atexit
+import os
 import sys
 import time
 from collections.abc import Callable, MutableMapping
-from contextlib import ExitStack
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from minitorch_dist.pictures import spacetime, svg
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.words import preformatted
 from mtd.course import checking
-from mtd.course.lesson import Lesson, find
+from mtd.course.lesson import Lesson, all_lessons, find
 from mtd.course.path import LessonAnswer
 from mtd.course.verdict import CheckVerdict
 from mtd.grids.grid import Grid
-
-_STANDING: Final = ExitStack()  # what is found from a notebook's first cell to its end
-atexit.register(_STANDING.close)
 
 
 class Here(ModuleType):
@@ -126,6 +122,10 @@ def begin(number: float, namespace: MutableMapping[str, Any]) -> NotebookLesson:
 
 def stand_for(answer: LessonAnswer, namespace: MutableMapping[str, Any]) -> None:
     """Make these names the lesson's module, and let those of earlier lessons be found."""
-    _STANDING.enter_context(answer.searched())
-    module = answer.lesson.module
+    module, places = answer.lesson.module, [str(place) for place in answer.folders()]
+    for one in all_lessons():
+        sys.modules.pop(one.module, None)
+    sys.path[:0] = [place for place in places if place not in sys.path]
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([*places, *([inherited] if inherited else [])])
     sys.modules[module] = Here(module, namespace, str(answer.file))
