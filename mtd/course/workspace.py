@@ -12,7 +12,6 @@ Nothing that a learner wrote is ever written over.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -393,14 +392,7 @@ def _bring(path: Path, text: str, progress: Progress, made: Made) -> None:
 
 def copy(file: Path) -> Path:
     """Keep a copy of a file that is to be written over; says where it is."""
-    kept = _free(file.parent / "kept", file)
+    (file.parent / "kept").mkdir(exist_ok=True)
+    kept = progresses.free(file.parent / "kept", file)
     whole_files.write(kept, file.read_bytes())
     return kept
-
-
-def _free(folder: Path, like: Path) -> Path:
-    """A name in this folder that nothing has yet."""
-    folder.mkdir(exist_ok=True)
-    taken = {path.name for path in folder.iterdir()}
-    names = (f"{like.stem}-{number}{like.suffix}" for number in itertools.count(1))
-    return folder / next(name for name in names if name not in taken)

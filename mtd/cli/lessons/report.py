@@ -12,7 +12,7 @@ from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli.page import Page, listed
-from mtd.course import one_model, source, tracks
+from mtd.course import one_model, sizes, source, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson
@@ -110,7 +110,7 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
         page.tell((f"line {line}  blank {number}: ", "bold"), task, indent=2)
         for comment in _flowing([one.strip().removeprefix("#").removeprefix(" ") for one in more]):
             page.say(comment, indent=4)
-        place = source.around(text, line)
+        place = sizes.around(text, line)
         if place:
             page.say(f"in {place}", "dim", indent=4)
         if line in doubled:
