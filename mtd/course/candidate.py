@@ -282,7 +282,7 @@ def places(file: Path) -> Iterator[str]:
     """Where in this file the threads are, with the variables there. Given lines are named only if no thread
     is in one of the learner's, or in what such a line called."""
     said, text = set(), file.read_text("utf-8")
-    stacks = [[*_frames_in(file, frame)] for frame in sys._current_frames().values()]
+    stacks = [_frames_in(file, frame) for frame in sys._current_frames().values()]
     own = [next((one for one in inside if is_blank(text, one.f_lineno)), None) for inside in stacks]
     for here in own if any(own) else [next(iter(inside), None) for inside in stacks]:
         if here is not None:
@@ -298,13 +298,10 @@ def places(file: Path) -> Iterator[str]:
                 yield place + (f", where {values}" if values else "") + f": {line}"
 
 
-def _frames_in(file: Path, frame: FrameType | None) -> Iterator[FrameType]:
+def _frames_in(file: Path, frame: FrameType) -> list[FrameType]:
     """The frames of this stack that stand on a line of this file, the innermost first."""
-    while frame is not None:
-        is_here = Path(frame.f_code.co_filename).resolve() == file.resolve()
-        if is_here and frame.f_lineno is not None:
-            yield frame
-        frame = frame.f_back
+    stack = [one for one, line in traceback.walk_stack(frame) if line is not None]
+    return [one for one in stack if Path(one.f_code.co_filename).resolve() == file.resolve()]
 
 
 if __name__ == "__main__":
