@@ -51,7 +51,7 @@ class AnswerFile:
         self._memory = workspace.place(lesson) / AGREED
 
     def __repr__(self) -> str:
-        return f"<AnswerFile {self.workspace.shown(self.lesson)}, {len(self.given()) - 2} cells>"
+        return f"<AnswerFile {workspaces.from_here(self.path)}, {len(self.given()) - 2} cells>"
 
     def given(self) -> list[str]:
         """The pieces of the skeleton."""

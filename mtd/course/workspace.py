@@ -75,11 +75,6 @@ class Workspace:
     def file(self, lesson: Lesson) -> Path:
         return self.place(lesson) / lesson.file
 
-    def shown(self, lesson: Lesson) -> str:
-        """The learner's file, as the current folder leads to it."""
-        file, here = self.file(lesson), Path.cwd()
-        return str(file.relative_to(here) if file.is_relative_to(here) else file)
-
     def text_of(self, lesson: Lesson) -> str:
         """Read the learner's file; LessonError where that is not possible."""
         path = self.file(lesson)
@@ -264,6 +259,12 @@ def found_or_none() -> Workspace | None:
         return find()
     except WorkspaceError:
         return None
+
+
+def from_here(path: Path) -> Path:
+    """As the current folder leads to it, where that is above it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def around(here: Path, room: Path = ROOM) -> Workspace | None:
