@@ -37,7 +37,7 @@ class WatchingOwner(Owner, Protocol):
     def error(self) -> Exception | None: ...
 
 
-class Notes(Protocol):
+class WaitingNotes(Protocol):
     """What ranks that wait for long tell each other."""
 
     def pin(self, receive: PostedReceive, seconds: float) -> None:

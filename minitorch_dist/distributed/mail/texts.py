@@ -11,7 +11,7 @@ from typing import Final
 
 from minitorch_dist.distributed.exceptions import DistMismatch, PeerLost
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.above import Channel, Notes
+from minitorch_dist.distributed.mail.above import Channel, WaitingNotes
 from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from transports.contract import Transport
@@ -36,7 +36,7 @@ def _nothing_shown(src: int) -> bytes | None:
 class MailboxTexts:
     """The part of a mailbox that knows what the other ranks did last, and puts it into words."""
 
-    flight: Notes | None = None
+    flight: WaitingNotes | None = None
 
     def __init__(self, transport: Transport) -> None:
         self.clock, self.rank, self.lock = transport.clock, transport.rank, Lock()
