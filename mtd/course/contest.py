@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from minitorch_dist.distributed.execution.planner import chunks_of
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
 from minitorch_dist.distributed.schedules import choice, domain, schedule_files
 from minitorch_dist.distributed.schedules.links import Links
@@ -224,7 +223,7 @@ def scratch(schedule: Schedule, size: int, count: int) -> float:
     sizes = schedule.sizes(size, count)
     most = 0
     for rank in range(size):
-        named = {chunk for step in schedule.of(rank, size) for chunk in chunks_of(step, total)}
+        named = {chunk for step in schedule.plain(rank, size) for chunk in (*step.sent, *step.taken)}
         most = max(most, sum(int(sizes[chunk % len(sizes)]) for chunk in named if chunk >= total))
     return most / count if count else 0.0
 
