@@ -1,4 +1,4 @@
-"""What a mailbox asks of those that stand above it. It is told of them at run time, and imports none of them.
+"""The demands of a mailbox on those that stand above it. It is given them at run time, and imports none of them.
 
 A group's `GroupChannel`, an operation of it and the `FlightRecorder` are these.
 """
@@ -38,7 +38,7 @@ class WatchingOwner(Owner, Protocol):
 
 
 class WaitingNotes(Protocol):
-    """What ranks that wait for long tell each other."""
+    """The notes of ranks that wait for long, for each other."""
 
     def pin(self, receive: PostedReceive, seconds: float) -> None:
         """Let the others know for whom we wait, and for how long by now."""

@@ -1,4 +1,4 @@
-"""What the makers of tensors share (see `tensors.makers`), and methods that make a tensor or fill one.
+"""Parts that the makers of tensors share (see `tensors.makers`), and methods that make a tensor or fill one.
 
 literals             from what people write down to an array
 new_arrays  chance   what makers share: array, type and place; where random numbers come from

@@ -1,4 +1,4 @@
-"""What random makers share: where the numbers come from, and which ones a type can hold."""
+"""Shared by all random makers: where the numbers come from, and which ones a type can hold."""
 
 from __future__ import annotations
 

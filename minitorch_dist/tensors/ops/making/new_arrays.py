@@ -1,4 +1,4 @@
-"""What all makers of tensors share: the array, its type and its place, and the tensor around it."""
+"""Shared by all makers of tensors: the array, its type and its place, and the tensor around it."""
 
 from __future__ import annotations
 
