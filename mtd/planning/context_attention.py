@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import minitorch_dist as torch
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.tensor.parallel.activations import enter
 from minitorch_dist.distributed.tensor.placements import Shard
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.shape_arrays.array import has_numbers

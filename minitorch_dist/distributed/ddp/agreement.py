@@ -9,9 +9,9 @@ import numpy as np
 
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.ddp import buckets
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.torch_api.object_collectives import all_gather_object, broadcast_object_list
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import TensorBase

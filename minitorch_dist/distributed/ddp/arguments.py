@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import TensorBase
 

@@ -22,7 +22,7 @@ from minitorch_dist.distributed.algorithms.join import Joinable, JoinHook
 from minitorch_dist.distributed.ddp import agreement, arguments, join_hook
 from minitorch_dist.distributed.ddp.buckets import Caps
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.not_offered import tells_what_is_gone

@@ -23,7 +23,7 @@ import numpy as np
 
 from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.fast.board_program import BEHIND_HEADER, WORD
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
 from transports.board import FRONT, HEAD, SLOTS, Board
@@ -120,7 +120,7 @@ class BoardEnd:
         return f"<BoardEnd of {self.channel!r}, round {self.round}, {self.board!r}>"
 
 
-def end_of(group: Group) -> BoardEnd | None:
+def end_of(group: ProcessGroup) -> BoardEnd | None:
     """This rank's end of a group's board, if it has one."""
     board = group.world.transport.board() if group.is_on_board else None
     if group.board is None and board is not None:

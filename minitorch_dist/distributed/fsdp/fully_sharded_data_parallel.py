@@ -34,7 +34,7 @@ from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetche
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter

@@ -20,8 +20,8 @@ import numpy as np
 
 from minitorch_dist.distributed.fsdp.pages import Pages
 from minitorch_dist.distributed.fsdp.shard_layout import Layout, RowLayout
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter

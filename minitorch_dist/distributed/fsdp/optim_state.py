@@ -18,8 +18,8 @@ from minitorch_dist.distributed.fsdp import optimizer_names
 from minitorch_dist.distributed.fsdp.options import StateDictType
 from minitorch_dist.distributed.fsdp.saving import INNER, rows_of, settings_of
 from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.distributed.tensor.dtensor import DTensor
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors.core import base
@@ -114,7 +114,7 @@ def optim_state_dict(
     config = settings.optim_state_dict_config
     found = whole(model, optim)
     if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:
-        mesh = DeviceMesh.from_group(or_default(group), "cpu")
+        mesh = DeviceMesh.from_group(resolve(group), "cpu")
         return _with_tensors(found, lambda value: rows_of(value, mesh))
     if config.rank0_only and distributed_c10d.get_rank(group) != 0:
         return {}

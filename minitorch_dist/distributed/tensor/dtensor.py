@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.tensor.part import TensorPart, here
 from minitorch_dist.distributed.tensor.placements import (
@@ -30,7 +31,6 @@ from minitorch_dist.distributed.tensor.placements import (
     local_ranges,
 )
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
 from minitorch_dist.tensors.core import base

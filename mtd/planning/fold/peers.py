@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import PreparedCall
 from mtd.planning.fold import acts
 from mtd.planning.fold.rank_number import Table
@@ -91,7 +91,7 @@ class PeerContents:
             raise CannotFold(f"a {collective} of numbers, which one rank cannot know of others")
 
     def objects(
-        self, trace: Giver, index: int, group: Group, name: str, chunks: Mapping[int, bytes], root: int
+        self, trace: Giver, index: int, group: ProcessGroup, name: str, chunks: Mapping[int, bytes], root: int
     ) -> dict[int, bytes | memoryview]:
         own = int(trace.tables[index][trace.rank])
         number = self._give(trace, index, (own, dict(chunks)))
@@ -110,7 +110,7 @@ class PeerContents:
 
     # --------------------------------------------------------------------------- messages
 
-    def send(self, trace: Giver, message: acts.NotedMessage, group: Group, content: bytes) -> None:
+    def send(self, trace: Giver, message: acts.NotedMessage, group: ProcessGroup, content: bytes) -> None:
         if trace.is_again:
             return
         to = group.ranks[message.peer]
@@ -119,7 +119,7 @@ class PeerContents:
             kept.append((to, content))
             self._changed.notify_all()
 
-    def receive(self, trace: Giver, message: acts.NotedMessage, group: Group) -> bytes:
+    def receive(self, trace: Giver, message: acts.NotedMessage, group: ProcessGroup) -> bytes:
         """The next one from a representative of the sender's role to one of ours."""
         source = group.ranks[message.peer]
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function, once_differentiable
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.tensor.dtensor import joined, part, summed
 from minitorch_dist.distributed.tensor.placements import Placement, Shard, cut
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
