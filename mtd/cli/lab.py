@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         table = claims.read(claims.OF_THE_GALLERY if options.paper is None else Path(options.paper))
         asked = [cases(one, options.ranks or (), options.size, options.net) for one in entered]
         exported = _export(entered, asked, options.export)
-        results = [LabResults(Path(options.cache), one, options.algorithm) for one in entered]
+        results = [LabResults(Path(options.cache), one, options.algorithm, tell) for one in entered]
     if exported is not None:
         page.say(exported)
     try:
@@ -94,7 +94,7 @@ def _one(
     found: Found = []
     for number, case in enumerate(every, 1):
         _progress(f"{schedule}: {case.name}, {case.ranks} ranks, {case.size} ({number} of {len(every)})")
-        found.append((case, kept.get(case, lambda case=case: racing.race(schedule, case))))  # type: ignore[misc]
+        found.append((case, kept.of(case, lambda case=case: racing.race(schedule, case))))  # type: ignore[misc]
     _progress("")
     said = [*claims.compare(table, schedule, [size for size in proved if size > 1])]
     if options.json:
