@@ -129,10 +129,9 @@ class ModelSizes:
             yield f"dropout is at least 0 and below 1, not {self.dropout!r}"
         if self.dropout and self.attention == "tiles":
             yield 'dropout needs attention = "whole"'
-        if not isinstance(self.tied, bool):
-            yield f"tied is true or false, not {self.tied!r}"
-        if not isinstance(self.source, str):
-            yield f"source is a text, not {self.source!r}"
+        for word, kind, said in (("tied", bool, "true or false"), ("source", str, "a text")):
+            if not isinstance(getattr(self, word), kind):
+                yield f"{word} is {said}, not {getattr(self, word)!r}"
         if self.heads % self.kv_heads:
             yield f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}"
 

@@ -82,7 +82,8 @@ class ShardTimes:
         if ranks == 1:
             return 0.0
         what = kind, stride, ranks, numbers // layout.shards, dtype
-        return self.known(what, lambda: [collective_time(*what, self.cluster)])[0]
+        (seconds,) = self.known(what, lambda: [collective_time(*what, self.cluster)])
+        return float(seconds)
 
     def scattered(self, layers: int, times: MicroBatchTimes) -> float:
         """Gradients of these layers are scattered, while other layers compute backwards."""
