@@ -84,14 +84,6 @@ def _summaries(parts: dict[str, list[PredictedRow]]) -> Any:
     for name, found in parts.items():
         if found:
             s = blind.summary(found)
-            table.add_row(
-                name,
-                str(s.rows),
-                f"{s.mean:.1%}",
-                f"{s.median:.1%}",
-                f"{s.near:.1%}",
-                f"{s.by_size:+.1%}",
-                f"{s.by_length:+.1%}",
-                str(s.too_full),
-            )
+            shares = f"{s.mean:.1%}", f"{s.median:.1%}", f"{s.near:.1%}", f"{s.by_size:+.1%}", f"{s.by_length:+.1%}"
+            table.add_row(name, str(s.rows), *shares, str(s.too_full))
     return table
