@@ -16,7 +16,7 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +24,7 @@ from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Progress
 from mtd.course.sizes import first_line, names_of, words_of
-from mtd.course.source import END, unwritten
+from mtd.course.source import END
 from mtd.course.workspace import Workspace
 from mtd.pages import whole_files
 
@@ -138,32 +138,19 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
     """All modules of the stack, in the order of the lessons."""
     used = [one for one in all_lessons(room) if one.module not in WITHOUT]
     modules = {one.module for one in used}
-    progress = workspace.progress() if workspace is not None else None
+    progress = Progress() if workspace is None else workspace.progress()
+    own = {} if workspace is None else workspace.written(progress)
     parts = []
     for lesson in used:
-        own = None if workspace is None or progress is None else _own(workspace, progress, lesson)
-        text = rewritten(lesson.source.solution() if own is None else own, lesson, modules)
-        part = StackModule(lesson, "ours", text, code_lines(text), 0, "")
-        if own is not None and workspace is not None and progress is not None:
-            size = progress.size_of(lesson.number)
-            part = replace(
-                part,
-                whose="yours",
-                written=added(lesson, own, size),
-                size=size,
-                has_passed=workspace.is_current(lesson, progress),
-            )
-        parts.append(part)
+        if workspace is None or lesson.number not in own:
+            text = rewritten(lesson.source.solution(), lesson, modules)
+            parts.append(StackModule(lesson, "ours", text, code_lines(text), 0, ""))
+            continue
+        mine, size = workspace.text_of(lesson), progress.size_of(lesson.number)
+        text, written = rewritten(mine, lesson, modules), added(lesson, mine, size)
+        has_passed = workspace.is_current(lesson, progress)
+        parts.append(StackModule(lesson, "yours", text, code_lines(text), written, size, has_passed))
     return parts
-
-
-def _own(workspace: Workspace, progress: Progress, lesson: Lesson) -> str | None:
-    """The learner's module, if it has no blank left. AssembleError if it is no Python."""
-    is_there = workspace.file(lesson).is_file() and workspace.is_begun(lesson)
-    if lesson.number in progress.reference or not is_there:
-        return None
-    text = workspace.text_of(lesson)
-    return None if unwritten(text, lesson.number) or lesson.outdated(text) else text
 
 
 def added(lesson: Lesson, text: str, size: str) -> int:

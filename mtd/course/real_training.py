@@ -2,27 +2,23 @@
 
     python -m mtd.course.real_training ORDER
 
-The process imports torch once and forks the ranks. It prints a line of JSON: the losses of each training, and the
-scene of one step in virtual time. Modules of lessons are found as everywhere (see `path`).
+It prints a line of JSON: the losses of each training, and the scene of one step in virtual time. Modules of lessons are
+found as everywhere (see `path`), and the ranks are forked (see `real_ranks`).
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
-from mtd.free_ports import free_port
+from mtd.course.real_ranks import on_ranks
 
 RANKS: Final = 3
 STEPS: Final = 6
-LIMIT: Final = 120.0  # seconds, on a busy machine
 NET: Final = "sim://?latency=20us&rate=10Gb/s"
 
 
@@ -139,55 +135,9 @@ def outcome(order: RealPart) -> RealOutcome:
 
 
 def _over(backend: str, training: str) -> tuple[list[float], str]:
-    """The mean losses, or what the first rank that failed says."""
-    fork, port = multiprocessing.get_context("fork"), free_port()
-    pipes, ranks = [], []
-    for rank in range(RANKS):
-        ours, theirs = fork.Pipe()
-        ranks.append(fork.Process(target=_live, args=(rank, port, backend, training, theirs)))
-        ranks[-1].start()
-        theirs.close()
-        pipes.append(ours)
-    answers = [_answer(pipe) for pipe in pipes]
-    for process in ranks:
-        process.join(10)
-        process.kill()
-    failed = [said for losses, said in answers if not losses]
-    if failed:  # one that was told by another rank knows less
-        return [], min(failed, key=lambda said: ("PeerLost" in said, "PeerFailed" in said))
-    return [sum(of_step) / RANKS for of_step in zip(*(losses for losses, _ in answers), strict=True)], ""
-
-
-def _answer(pipe: Any) -> tuple[list[float], str]:
-    try:
-        answer: tuple[list[float], str] = pipe.recv() if pipe.poll(LIMIT) else ([], f"no end after {LIMIT:.0f} s")
-    except EOFError:
-        return [], "a rank ended without a word"
-    return answer
-
-
-def _live(rank: int, port: int, backend: str, training: str, pipe: Any) -> None:
-    import torch.distributed as dist
-
-    os.environ.update(RANK=f"{rank}", WORLD_SIZE=f"{RANKS}", MASTER_ADDR="127.0.0.1", MASTER_PORT=f"{port}")
-    try:
-        dist.init_process_group(backend)
-        losses = TRAININGS[training]()
-        pipe.send((losses, ""))
-        dist.destroy_process_group()
-    except BaseException as error:
-        pipe.send(([], _in_words(error)))
-
-
-def _in_words(error: BaseException) -> str:
-    """The error, and the last of the learner's lines on its way."""
-    lines = [f"{Path(entry.filename).name}:{entry.lineno}" for entry in traceback.extract_tb(error.__traceback__)]
-    own = [line for line in lines if line.partition(".py")[0] in _modules()]
-    return f"{type(error).__name__}{f', at {own[-1]}' if own else ''}: {error}"
-
-
-def _modules() -> set[str]:
-    return {value.partition(":")[0] for name, value in os.environ.items() if name.startswith("MTD_")}
+    """The mean losses, or what is wrong."""
+    losses, wrong = on_ranks(RANKS, backend, TRAININGS[training])
+    return [sum(of_step) / RANKS for of_step in zip(*losses, strict=True)], wrong
 
 
 def _draw(order: RealPart, found: RealOutcome) -> None:

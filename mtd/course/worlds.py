@@ -16,7 +16,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -37,7 +36,6 @@ from minitorch_dist.distributed.prepared import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from mtd.course import loading
-from mtd.free_ports import free_port
 from transports.clock import SYSTEM
 from transports.faults.plans import Crash
 from transports.quantities import in_words
@@ -257,49 +255,11 @@ def under_torch(setting: TrainingSetup) -> Lived:
     changed = setting.folder / "under_torch" / setting.script.name
     changed.parent.mkdir(exist_ok=True)
     changed.write_text(with_torch(setting.script.read_text("utf-8")), "utf-8")
-    port = free_port()
-    processes = []
-    for rank in range(setting.ranks):
-        own = {
-            "RANK": rank,
-            "LOCAL_RANK": rank,
-            "WORLD_SIZE": setting.ranks,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "OMP_NUM_THREADS": 1,
-        }
-        words = [sys.executable, "-c", UNDER_TORCH, str(changed), *setting.arguments]
-        variables = {**os.environ, **{name: str(value) for name, value in own.items()}}
-        processes.append(
-            subprocess.Popen(words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
-    try:
-        found = []
-        deadline = SYSTEM.deadline(PATIENCE)
-        for process in processes:
-            text, errors = process.communicate(timeout=deadline.left())
-            if process.returncode:
-                raise RuntimeError(f"{setting.script.name} failed under torch:\n{errors[-2000:]}")
-            found.append(tuple(json.loads(text.splitlines()[-1])))
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
-    return _lived(TORCH, setting, found, None)
-
-
-UNDER_TORCH = """
-import contextlib, importlib.util, io, json, sys
-import torch.distributed as dist
-dist.init_process_group("gloo")
-spec = importlib.util.spec_from_file_location("script", sys.argv[1])
-script = importlib.util.module_from_spec(spec)
-with contextlib.redirect_stdout(io.StringIO()):
-    spec.loader.exec_module(script)
-    losses, weights = script.main(sys.argv[2:])
-dist.destroy_process_group()
-print(json.dumps([losses, weights[-1]]))
-"""
+    words = [sys.executable, "-m", "mtd.course.real_ranks", str(setting.ranks), str(changed), *setting.arguments]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+    if ended.returncode:
+        raise RuntimeError(f"{setting.script.name} failed under torch:\n{ended.stderr[-2000:]}")
+    return _lived(TORCH, setting, json.loads(ended.stdout.splitlines()[-1]), None)
 
 
 def with_torch(text: str) -> str:

@@ -29,9 +29,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from minitorch_dist import plugs
-from minitorch_dist.distributed.schedules import steps as steps_of
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Rank, Receive, Send, Step, Steps
+from minitorch_dist.distributed.schedules.steps import Combine, Exchange, PlainStep, Rank, Receive, Send, Step, Steps
 
 COLLECTIVES: Final = {
     "allreduce": "all_reduce",
@@ -421,25 +420,22 @@ class _Writer:
         last: list[_Act] = []
         if schedule.collective == "all_to_all":
             last = [self._act("cpy", ("local", 0), [], [("i", rank)], [("o", rank)])]
-        for step in schedule.of(rank, size):
+        for step in schedule.plain(rank, size):
             last = self._of(step, last)
 
-    def _of(self, step: Step, last: list[_Act]) -> list[_Act]:
-        if isinstance(step, Combine):
-            kind, of, into = "re" if step.reduce else "cpy", self._places(step.of), self._places(step.into)
-            return [self._act(kind, ("local", 0), last, of, into)]
+    def _of(self, step: PlainStep, last: list[_Act]) -> list[_Act]:
+        out, into = [self._place(chunk) for chunk in step.sent], [self._place(chunk) for chunk in step.taken]
+        if step.is_own:
+            return [self._act("re" if step.reduce else "cpy", ("local", 0), last, out, into)]
         found = []
-        if isinstance(step, Send | Exchange):
-            to, out = int(step.to), self._places(step.send if isinstance(step, Exchange) else step.chunks)
-            found.append(self._act("s", ("send", to), last, out, []))
-            self.sent[to].append(found[-1])
-        if isinstance(step, Receive | Exchange):
-            source = int(step.source)
-            into = self._places(step.receive if isinstance(step, Exchange) else step.chunks)
+        if step.to is not None:
+            found.append(self._act("s", ("send", step.to), last, out, []))
+            self.sent[step.to].append(found[-1])
+        if step.source is not None:
             overwritten = [act for act in found if {*act.source} & {*into}]
             kind = "rrc" if step.reduce else "r"
-            found.append(self._act(kind, ("recv", source), [*last, *overwritten], [], into))
-            self.taken[source].append(found[-1])
+            found.append(self._act(kind, ("recv", step.source), [*last, *overwritten], [], into))
+            self.taken[step.source].append(found[-1])
         return found
 
     def _act(
@@ -447,9 +443,6 @@ class _Writer:
     ) -> _Act:
         self.acts.append(_Act(kind, block, after, source, into))
         return self.acts[-1]
-
-    def _places(self, chunks: Any) -> list[Place]:
-        return [self._place(number) for number in steps_of.numbered(chunks, self.total)]
 
     def _place(self, number: int) -> Place:
         owner, to = divmod(number, self.size)

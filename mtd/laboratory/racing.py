@@ -18,7 +18,7 @@ from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, ROOTED, S
 from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.sim import nets, topology_links
 from minitorch_dist.version import __version__
-from mtd import estimates
+from mtd.estimates import Estimate, estimate
 from mtd.laboratory.cases import Case
 from mtd.pages.kept_file import KeptFile
 from mtd.refusals import CannotDo
@@ -63,15 +63,20 @@ def proofs(schedule: Schedule, ranks: Sequence[int]) -> Iterator[int]:
     """Prove it for all sizes of its domain up to 17, for 32, 64 and `ranks`, with every root; gives each that is done."""
     asked = {one for one in ranks if one <= domain.ON_DEMAND}
     for size in sorted({*filter(schedule.serves, PROVED)} | asked):
-        for root in range(size) if schedule.collective in ROOTED and size <= 17 else (None,):
-            try:
-                domain.prove(schedule, size, root)
-            except Exception as error:
-                said = str(error).replace(f"{schedule} with {size} ranks: ", "")
-                kind = "" if isinstance(error, ScheduleError) else f"{type(error).__name__}: "
-                many = f"{size} rank{'s' * (size != 1)}{'' if root is None else f' and root {root}'}"
-                raise CannotDo(f"{schedule} is wrong with {many}: {kind}{said}") from error
+        prove(schedule, size, size if size <= 17 else 0)
         yield size
+
+
+def prove(schedule: Schedule, size: int, roots: int, refused: type[CannotDo] = CannotDo) -> None:
+    """Prove it for so many ranks; of a rooted one so many roots. `refused` says what is wrong."""
+    for root in range(roots) if roots and schedule.collective in ROOTED else (None,):
+        try:
+            domain.prove(schedule, size, root)
+        except Exception as error:
+            said = str(error).replace(f"{schedule} with {size} ranks: ", "")
+            kind = "" if isinstance(error, ScheduleError) else f"{type(error).__name__}: "
+            many = f"{size} rank{'s' * (size != 1)}{'' if root is None else f' and root {root}'}"
+            raise refused(f"{schedule} is wrong with {many}: {kind}{said}") from error
 
 
 def other_bits(schedule: Schedule) -> int | None:
@@ -89,22 +94,23 @@ def other_bits(schedule: Schedule) -> int | None:
 
 
 def race(mine: Schedule, case: Case) -> list[RaceEntry]:
-    """All algorithms in one case, the fastest first. Of one with pieces the best number of them."""
+    """All algorithms in one case, the fastest first."""
+    found = sorted(estimated(mine, case), key=lambda one: one.time)
+    return [RaceEntry(e.schedule.algorithm, e.rounds, e.messages, e.max_sent, e.time, e.bound) for e in found]
+
+
+def estimated(mine: Schedule, case: Case) -> list[Estimate]:
+    """Mine, and all others. Of an algorithm with pieces the best number of them."""
     net = nets.read(case.words).topology
     links = topology_links.links_of(net) or Links()
-    best = {mine.algorithm: _entry(mine, case, net)}
+    best = {mine.algorithm: estimate(mine, case.ranks, case.nbytes, net)}
     for schedule in choice.candidates(mine.collective, case.nbytes, links, with_gallery=True):
         if schedule.algorithm == mine.algorithm or not domain.may_run(schedule, case.ranks):
             continue
-        entry = _entry(schedule, case, net)
-        if schedule.name not in best or entry.time < best[schedule.name].time:
-            best[schedule.name] = entry
-    return sorted(best.values(), key=lambda one: one.time)
-
-
-def _entry(schedule: Schedule, case: Case, net: Any) -> RaceEntry:
-    found = estimates.estimate(schedule, case.ranks, case.nbytes, net)
-    return RaceEntry(schedule.algorithm, found.rounds, found.messages, found.max_sent, found.time, found.bound)
+        found = estimate(schedule, case.ranks, case.nbytes, net)
+        if schedule.name not in best or found.time < best[schedule.name].time:
+            best[schedule.name] = found
+    return [*best.values()]
 
 
 class LabResults(KeptFile):

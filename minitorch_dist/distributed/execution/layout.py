@@ -22,7 +22,6 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import Exchange, Receive, numbered
 
 SEGMENT: Final = 1 << 20  # bytes
 EAGER: Final = 1 << 16  # bytes that may arrive unasked, whatever there is room for
@@ -155,21 +154,18 @@ def _piling_up(
     """
     if schedule.collective not in ("reduce", "all_reduce", "reduce_scatter"):
         return frozenset()
-    total = schedule.total(size)
     last: dict[int, int] = {}
     counts: dict[int, int] = {}
     late: list[tuple[int, int]] = []
     waiting = 0
-    for step in schedule.of(rank, size, root):
-        if not isinstance(step, Receive | Exchange):
+    for step in schedule.plain(rank, size, root):
+        source, into = step.source, step.taken
+        if source is None:
             continue
-        source = int(step.source)
         number = counts[source] = counts.get(source, 0) + 1
-        into = numbered(step.receive if isinstance(step, Exchange) else step.chunks, total)
         nbytes = sum(sizes[chunk % len(sizes)] for chunk in into) * itemsize
-        out = numbered(step.send, total) if isinstance(step, Exchange) else []
         added_before = any(last.get(chunk, source) != source for chunk in into)
-        if step.reduce and added_before and nbytes > EAGER and not set(into) & set(out):
+        if step.reduce and added_before and nbytes > EAGER and not set(into) & set(step.sent):
             late.append((source, number))
             waiting += nbytes
         last.update(dict.fromkeys(into, source))

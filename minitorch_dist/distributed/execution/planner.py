@@ -7,6 +7,7 @@ passed on goes to scratch slots, which are used again as soon as their contents 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -23,7 +24,7 @@ from minitorch_dist.distributed.execution.layout import (
 )
 from minitorch_dist.distributed.execution.plan import Action, ExecutionPlan, LocalCopy, PostReceive, SendSegment
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, Step, numbered
+from minitorch_dist.distributed.schedules.steps import PlainStep
 
 WHOLE: Final = 1 << 62  # bytes
 SPARE: Final = 2  # scratch slots beyond which one that is free is used again at once
@@ -46,15 +47,14 @@ class Planner(ChunkLayout):
         self.touched: dict[Name, list[tuple[int, int, int, int]]] = {}
         self.slots: list[int] = []
         self.slot_of: dict[int, int] = {}
-        self.sent: dict[int, int] = {}
-        self.received: dict[int, int] = {}
+        self.sent, self.received = Counter[int](), Counter[int]()  # messages, by peer
         self.begin = 0  # the first action of the present step
-        self.steps = schedule.of(rank, size, root)
+        self.steps = [*schedule.plain(rank, size, root)]
 
     def made(self) -> ExecutionPlan:
         for at, step in enumerate(self.steps):
             self.begin = len(self.actions)
-            if isinstance(step, Combine):
+            if step.is_own:
                 self._combine(step)
             else:
                 self._transfer(step)
@@ -65,30 +65,21 @@ class Planner(ChunkLayout):
 
     # ------------------------------------------------------------------------------ step by step
 
-    def _transfer(self, step: Send | Receive | Exchange) -> None:
-        out: list[Segment] = []
-        into: list[Segment] = []
-        if isinstance(step, Send | Exchange):
-            out = self._segments(step.send if isinstance(step, Exchange) else step.chunks)
-        if isinstance(step, Receive | Exchange):
-            into = self._segments(step.receive if isinstance(step, Exchange) else step.chunks)
-        to = int(step.to) if isinstance(step, Send | Exchange) else -1
-        source = int(step.source) if isinstance(step, Receive | Exchange) else -1
-        if to >= 0:
-            self.sent[to] = self.sent.get(to, 0) + 1
-        if source >= 0:
-            self.received[source] = self.received.get(source, 0) + 1
-        reduce = isinstance(step, Receive | Exchange) and step.reduce
+    def _transfer(self, step: PlainStep) -> None:
+        to: Any = step.to
+        source: Any = step.source
+        out = self._segments(step.sent, to, self.sent)
+        into = self._segments(step.taken, source, self.received)
         if self._overlap(out, into) and len(into) == len(out) > 1:
             before: tuple[int, ...] = ()
             for given, taken in zip(out, into, strict=True):  # take turns
                 self._send(to, given, before)
-                before = (self._receive(source, taken, reduce, before),)
+                before = (self._receive(source, taken, step.reduce, before),)
         else:
             for given in out:
                 self._send(to, given)
             for taken in into:
-                self._receive(source, taken, reduce)
+                self._receive(source, taken, step.reduce)
         self.filled.update(chunk for segment in into for chunk, _, _ in segment)
 
     def _send(self, to: int, segment: Segment, needs: tuple[int, ...] = ()) -> None:
@@ -124,12 +115,13 @@ class Planner(ChunkLayout):
                 return at
         return 0
 
-    def _combine(self, step: Combine) -> None:
-        of = (self.held(int(step.of)),)
-        operand = (self.held(int(step.into)),) if step.reduce else ()
-        into = (self.place(int(step.into)),)
+    def _combine(self, step: PlainStep) -> None:
+        (source,), (chunk,) = step.sent, step.taken
+        of = (self.held(source),)
+        operand = (self.held(chunk),) if step.reduce else ()
+        into = (self.place(chunk),)
         needs = _sorted(self._arrivals((*of, *operand, *into)))
-        self.filled.add(int(step.into))
+        self.filled.add(chunk)
         self._touch((*of, *into), -1)
         self.actions.append(LocalCopy(into, of, operand, needs))
 
@@ -153,10 +145,12 @@ class Planner(ChunkLayout):
 
     # ---------------------------------------------------------------------- segments and scratch
 
-    def _segments(self, chunks: Any) -> list[Segment]:
-        longest = WHOLE if self.vector.borrowed else SEGMENT
-        itemsize = self.vector.itemsize
-        return list(segments(numbered(chunks, self.total), self.size_of, itemsize, longest))
+    def _segments(self, chunks: list[int], peer: int | None, messages: Counter[int]) -> list[Segment]:
+        """The segments of the next message to or from a peer; none without a peer."""
+        if peer is None:
+            return []
+        messages[peer] += 1
+        return list(segments(chunks, self.size_of, self.vector.itemsize, WHOLE if self.vector.borrowed else SEGMENT))
 
     def scratch(self, chunk: int) -> Name:
         """A scratch slot for this chunk. Of those that are free, the one that has been so longest:
@@ -181,8 +175,7 @@ class Planner(ChunkLayout):
         """The last step that names a chunk."""
         found: dict[int, int] = {}
         for at, step in enumerate(self.steps):
-            for chunk in chunks_of(step, self.total):
-                found[chunk] = at
+            found.update(dict.fromkeys([*step.sent, *step.taken], at))
         return found
 
     def _free_slots(self, at: int) -> None:
@@ -221,15 +214,6 @@ def _parts(where: Callable[[int], Part], segment: Segment) -> tuple[Part, ...]:
         name, at, _ = where(chunk)
         found.append(Part(name, at + start, at + stop))
     return tuple(found)
-
-
-def chunks_of(step: Step, total: int) -> list[int]:
-    """The chunks that a step names."""
-    if isinstance(step, Combine):
-        return [int(step.into), int(step.of)]
-    if isinstance(step, Exchange):
-        return numbered(step.send, total) + numbered(step.receive, total)
-    return numbered(step.chunks, total)
 
 
 def _joined(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -34,7 +34,6 @@ from minitorch_dist.distributed.mail.receives import Array, PostedReceive
 from minitorch_dist.distributed.prepared import Execute, PreparedCall
 from minitorch_dist.distributed.reductions import CombineFunction
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
-from minitorch_dist.distributed.schedules.steps import Exchange, numbered
 
 COLLECTIVES: Final = {"all_reduce", "all_gather", "reduce_scatter"}
 _number = count()
@@ -141,12 +140,7 @@ class Lending(Execution):
 @lru_cache(maxsize=256)
 def has_swaps(schedule: Schedule, size: int) -> bool:
     """Whether two ranks ever exchange a chunk for the same chunk."""
-    total = schedule.total(size)
-    return any(
-        isinstance(step, Exchange) and set(numbered(step.send, total)) & set(numbered(step.receive, total))
-        for rank in range(size)
-        for step in schedule.of(rank, size, None)
-    )
+    return any(set(step.sent) & set(step.taken) for rank in range(size) for step in schedule.plain(rank, size))
 
 
 def is_borrowable(schedule: Schedule, size: int, vector: Vector) -> bool:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.ports import Ports
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
-from minitorch_dist.distributed.schedules.steps import Exchange, Receive, Send
+from minitorch_dist.distributed.schedules.steps import Send, sides
 
 Integers = NDArray[np.int64]
 SEND, WAIT, ADD, END = range(4)
@@ -50,20 +50,17 @@ class Script(Ports):
         who = self.everyone
         if step.only is not True:
             who = np.flatnonzero(np.broadcast_to(np.asarray(step.only, bool), self.size))
-        if isinstance(step, Exchange | Send):
-            chunks = step.send if isinstance(step, Exchange) else step.chunks
-            self._sends.append((who, self._of(step.to, who), self._bytes(chunks, who)))
+        to, sent, source, taken = sides(step)
+        if to is not None:
+            self._sends.append((who, self._of(to, who), self._bytes(sent, who)))
             self._act(who, SEND, self._sent + np.arange(len(who)))
             self._sent += len(who)
-        if isinstance(step, Exchange | Receive):
-            chunks = step.receive if isinstance(step, Exchange) else step.chunks
-            self._waits.append((self._of(step.source, who), who))
+        if source is not None:
+            self._waits.append((self._of(source, who), who))
             self._act(who, WAIT, self._awaited + np.arange(len(who)))
             self._awaited += len(who)
-        elif not isinstance(step, Send):
-            chunks = step.of
         if not isinstance(step, Send) and step.reduce and self.links.gamma:
-            self._act(who, ADD, self.links.gamma * self._bytes(chunks, who))
+            self._act(who, ADD, self.links.gamma * self._bytes(sent if source is None else taken, who))
 
     def _act(self, who: Integers, kind: int, what: Integers) -> None:
         self._acts.append((who, kind, what))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
+from minitorch_dist.distributed.schedules.steps import PlainStep
 
 Integers = NDArray[np.int64]
 GO_ON, ARRIVE = 0, 1
@@ -57,13 +57,13 @@ class _Play:
         root: int | None,
     ) -> None:
         self.size = len(entry)
-        self.schedule, self.links, self.total = schedule, links, schedule.total(self.size)
+        self.schedule, self.links = schedule, links
         self.sizes = [int(nbytes) for nbytes in sizes]
         self.clock: list[int] = entry.tolist()
         self.tx: list[int] = tx.tolist()
         self.rx: list[int] = rx.tolist()
-        self.steps: list[Iterator[Any]] = [iter(schedule.of(rank, self.size, root)) for rank in range(self.size)]
-        self.waits: list[Any] = [None] * self.size  # the step in which a rank waits
+        self.steps: list[Iterator[PlainStep]] = [schedule.plain(rank, self.size, root) for rank in range(self.size)]
+        self.waits: list[PlainStep | None] = [None] * self.size  # the step in which a rank waits
         self.landed: dict[tuple[int, int], deque[int]] = {}  # lengths, by (source, rank)
         self.heap: list[tuple[int, int, int, int, Any]] = []
         self.count = 0
@@ -97,7 +97,8 @@ class _Play:
         """A rank can perhaps go on: a message has landed, or it has added one up."""
         if landed is not None:
             self.landed.setdefault((landed[0], rank), deque()).append(landed[1])
-            if self.waits[rank] is None or int(self.waits[rank].source) != landed[0]:
+            waited = self.waits[rank]
+            if waited is None or waited.source != landed[0]:
                 return
         if self.clock[rank] > now:
             return
@@ -108,18 +109,15 @@ class _Play:
                 step = next(self.steps[rank], None)
                 if step is None:
                     return
-                if isinstance(step, Send):
-                    self._send(rank, int(step.to), step.chunks)
-                    continue
-                if isinstance(step, Combine):
-                    if self._adds(rank, self._bytes(step.of) if step.reduce else 0):
+                if step.to is not None:
+                    self._send(rank, step.to, self._bytes(step.sent))
+                if step.source is None:
+                    if step.reduce and self._adds(rank, self._bytes(step.sent)):
                         return
                     continue
-                if isinstance(step, Exchange):
-                    self._send(rank, int(step.to), step.send)
                 self.waits[rank] = step
-            assert isinstance(step, Receive | Exchange)
-            letters = self.landed.get((int(step.source), rank))
+            assert step.source is not None
+            letters = self.landed.get((step.source, rank))
             if not letters:
                 return
             nbytes, self.waits[rank] = letters.popleft(), None
@@ -134,12 +132,11 @@ class _Play:
             self._at(self.clock[rank], GO_ON, rank, (rank, None))
         return span > 0
 
-    def _send(self, rank: int, to: int, chunks: Any) -> None:
-        nbytes = self._bytes(chunks)
+    def _send(self, rank: int, to: int, nbytes: int) -> None:
         hold = int(self.links.occupancy(rank, to, nbytes))
         start = max(self.clock[rank], self.tx[rank])
         self.tx[rank] = start + hold
         self._at(start + int(self.links.delay(rank, to)), ARRIVE, rank, (rank, to, nbytes, hold))
 
-    def _bytes(self, chunks: Any) -> int:
-        return sum(self.sizes[chunk % len(self.sizes)] for chunk in numbered(chunks, self.total))
+    def _bytes(self, chunks: list[int]) -> int:
+        return sum(self.sizes[chunk % len(self.sizes)] for chunk in chunks)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
-from minitorch_dist.distributed.schedules.steps import Chunks, Combine, Exchange, Rank, Receive, Send, Span
+from minitorch_dist.distributed.schedules.steps import Chunks, Combine, Exchange, Rank, Span, sides
 
 Integers = NDArray[np.int64]
 Numbers = Any  # an int while all ranks are alike, else Integers
@@ -61,8 +61,7 @@ class Ports:
 
     def take(self, step: Any) -> None:
         """One step of all ranks."""
-        kind = type(step)
-        if kind is Exchange and step.only is True and self._goes_round(step):
+        if type(step) is Exchange and step.only is True and self._goes_round(step):
             self._turn(step)
             return
         if step.only is False:
@@ -72,14 +71,12 @@ class Ports:
             who = np.flatnonzero(step.only)
             if not len(who):
                 return
-        if kind is Exchange:
-            self._send(who, step.to, step.send, step)
-            self._receive(who, step.source, step.receive, step.reduce, step)
-        elif kind is Send:
-            self._send(who, step.to, step.chunks, step)
-        elif kind is Receive:
-            self._receive(who, step.source, step.chunks, step.reduce, step)
-        else:
+        to, sent, source, taken = sides(step)
+        if to is not None:
+            self._send(who, to, sent, step)
+        if source is not None:
+            self._receive(who, source, taken, step)
+        elif to is None:
             self._combine(who, step)
 
     # -- the simple form: some ranks, any partners ----------------------------------------------
@@ -94,7 +91,7 @@ class Ports:
         self.messages += len(who)
         self.under_way.append(_StepMessages(who, to, nbytes, start))
 
-    def _receive(self, who: Integers, source: Rank, chunks: Chunks, reduce: bool, step: Any) -> None:
+    def _receive(self, who: Integers, source: Rank, chunks: Chunks, step: Any) -> None:
         source, wanted = self._of(source, who), self._bytes(chunks, who)
         self._check_peers(who, source, step)
         self._become_arrays()
@@ -111,7 +108,7 @@ class Ports:
         landed = reached + self.links.occupancy(source, who, nbytes)
         self.rx[who] = landed
         after = np.maximum(self.clock[who], landed)
-        self.clock[who] = after + self.links.gamma * nbytes if reduce else after
+        self.clock[who] = after + self.links.gamma * nbytes if step.reduce else after
 
     def _combine(self, who: Integers, step: Combine) -> None:
         if step.reduce and self.links.gamma:

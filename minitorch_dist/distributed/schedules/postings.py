@@ -20,13 +20,14 @@ others have put things, from theirs.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import Combine, Exchange, Receive, Send, numbered
+from minitorch_dist.distributed.schedules.steps import PlainStep
 
 NOTHING: Final = -1  # the "chunk" of a message without content
 
@@ -70,24 +71,19 @@ class _Own(NamedTuple):
 
 def _own(schedule: Schedule, rank: int, size: int, root: int | None) -> _Own:
     """Follow the rank's steps: when does which chunk get which values, and who is sent them?"""
-    total = schedule.total(size)
     made: dict[int, list[int]] = defaultdict(lambda: [0])  # of a chunk: after how many steps
     heard = 0
     wanted: list[tuple[int, int, int]] = []  # (step, chunk, version) in order
     messages: list[tuple[int, list[tuple[int, int]]]] = []
-    for at, step in enumerate(schedule.of(rank, size, root)):
-        if isinstance(step, Send | Exchange):
-            out = numbered(step.send if isinstance(step, Exchange) else step.chunks, total)
-            content = [(chunk, len(made[chunk])) for chunk in out] or [(NOTHING, heard)]
+    for at, step in enumerate(schedule.plain(rank, size, root)):
+        if step.to is not None:
+            content = [(chunk, len(made[chunk])) for chunk in step.sent] or [(NOTHING, heard)]
             wanted += [(at, *item) for item in content]
-            messages.append((int(step.to), content))
-        if isinstance(step, Receive | Exchange):
+            messages.append((step.to, content))
+        if step.source is not None:
             heard = at + 1
-            into = step.receive if isinstance(step, Exchange) else step.chunks
-            for chunk in numbered(into, total):
-                made[chunk].append(at + 1)
-        elif isinstance(step, Combine):
-            made[int(step.into)].append(at + 1)
+        for chunk in step.taken:
+            made[chunk].append(at + 1)
     return _events(wanted, messages, made)
 
 
@@ -133,25 +129,31 @@ def _all(schedule: Schedule, size: int, root: int | None) -> tuple[_Own, ...]:
     return tuple(_own(schedule, rank, size, root) for rank in range(size))
 
 
+def _with_messages(
+    schedule: Schedule, rank: int, size: int, root: int | None
+) -> Iterator[tuple[PlainStep, list[tuple[int, int, int]]]]:
+    """The steps of a rank, and what is put up for it in each: (event, place, chunk)."""
+    everybody, heard = _all(schedule, size, root), Counter[int]()
+    for step in schedule.plain(rank, size, root):
+        message: list[tuple[int, int, int]] = []
+        if step.source is not None:
+            message = everybody[step.source].sent[rank][heard[step.source]]
+            heard[step.source] += 1
+        yield step, message
+
+
 @lru_cache(maxsize=1024)
 def program(schedule: Schedule, rank: int, size: int, root: int | None) -> BoardSteps:
     """The actions of `rank` on a board."""
-    total, everybody = schedule.total(size), _all(schedule, size, root)
-    own, heard = everybody[rank], defaultdict[int, int](int)
+    everybody = _all(schedule, size, root)
     acts: list[Act] = []
-    steps = schedule.of(rank, size, root)
-    for at, step in enumerate(steps):
-        acts += own.posts.get(at, ())
-        if isinstance(step, Receive | Exchange):
-            source = int(step.source)
-            message = everybody[source].sent[rank][heard[source]]
-            heard[source] += 1
-            into = numbered(step.receive if isinstance(step, Exchange) else step.chunks, total)
-            for (event, place, _), chunk in zip(message, into or [NOTHING], strict=True):
-                acts.append(BoardRead(source, event, place, chunk, step.reduce))
-        elif isinstance(step, Combine):
-            acts.append(BoardCopy(int(step.into), int(step.of), step.reduce))
-    acts += own.posts.get(len(steps), ())
+    for at, (step, message) in enumerate(_with_messages(schedule, rank, size, root)):
+        acts += everybody[rank].posts.get(at, ())
+        if step.source is not None:
+            for (event, place, _), chunk in zip(message, step.taken or [NOTHING], strict=True):
+                acts.append(BoardRead(step.source, event, place, chunk, step.reduce))
+        elif step.is_own:
+            acts.append(BoardCopy(step.taken[0], step.sent[0], step.reduce))
     places = max(one.places for one in everybody)
     return BoardSteps(tuple(acts), places, max(one.events for one in everybody))
 
@@ -160,20 +162,13 @@ def program(schedule: Schedule, rank: int, size: int, root: int | None) -> Board
 def is_fit(schedule: Schedule, size: int, root: int | None) -> bool:
     """Whether a board will do, so that what is cut into rounds is cut alike by all: a chunk goes into
     one of the same size; and in an all_to_all, whose blocks differ, nothing is passed on."""
-    everybody, total = _all(schedule, size, root), schedule.total(size)
+    total = schedule.total(size)
     if schedule.collective == "all_to_all":
-        return all(one.events <= 1 for one in everybody)
+        return all(one.events <= 1 for one in _all(schedule, size, root))
     for rank in range(size):
-        heard = defaultdict[int, int](int)
-        for step in schedule.of(rank, size, root):
-            if not isinstance(step, Receive | Exchange):
-                continue
-            source = int(step.source)
-            message = everybody[source].sent[rank][heard[source]]
-            heard[source] += 1
-            into = numbered(step.receive if isinstance(step, Exchange) else step.chunks, total)
-            out = [chunk for _, _, chunk in message if chunk != NOTHING]
-            if [chunk % total for chunk in out] != [chunk % total for chunk in into]:
+        for step, message in _with_messages(schedule, rank, size, root):
+            out = [chunk % total for _, _, chunk in message if chunk != NOTHING]
+            if step.source is not None and out != [chunk % total for chunk in step.taken]:
                 return False
     return True
 

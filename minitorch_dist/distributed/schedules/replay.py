@@ -18,16 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError, Sizes
-from minitorch_dist.distributed.schedules.steps import (
-    Chunks,
-    Combine,
-    Exchange,
-    Receive,
-    Send,
-    Step,
-    in_words,
-    numbered,
-)
+from minitorch_dist.distributed.schedules.steps import PlainStep
 
 
 class Contents(Protocol):
@@ -72,8 +63,8 @@ class Replay:
         self.finish = [0] * size  # each rank's own time
         self.sent = [0] * size  # bytes
         self.tx, self.rx = [0] * size, [0] * size  # when each port is free again
-        self._steps: list[Iterator[Step]] = [iter(schedule.of(rank, size, root)) for rank in range(size)]
-        self._now: list[Step | None] = [next(steps, None) for steps in self._steps]
+        self._steps: list[Iterator[PlainStep]] = [schedule.plain(rank, size, root) for rank in range(size)]
+        self._now: list[PlainStep | None] = [next(steps, None) for steps in self._steps]
         self._under_way: dict[tuple[int, int], deque[_Message]] = {}
         self._has_sent = [False] * size  # in an Exchange that still waits for its message
         self._half_done: list[int | None] = [None] * size  # rendezvous: one half, done at …
@@ -98,23 +89,23 @@ class Replay:
     def _advance(self, rank: int) -> bool:
         """Carry out what this rank can do of its present step; whether anything was."""
         step = self._now[rank]
-        if isinstance(step, Combine):
+        assert step is not None
+        if step.is_own:
             self._combine(rank, step)
             self._next(rank)
             return True
         if self.rendezvous:
             return self._meet(rank)
-        if isinstance(step, Send | Exchange) and not self._has_sent[rank]:
-            self._send(rank, *_outgoing(step))
+        if step.to is not None and not self._has_sent[rank]:
+            self._send(rank, step.to, step.sent)
             self._has_sent[rank] = True
-            if isinstance(step, Exchange):
+            if step.source is not None:
                 return True  # that was something, also where nothing has come yet
-        if isinstance(step, Receive | Exchange):
-            source, chunks = _incoming(step)
-            waiting = self._under_way.get((self._peer(rank, source), rank))
+        if step.source is not None:
+            waiting = self._under_way.get((self._peer(rank, step.source), rank))
             if not waiting:
                 return False
-            self._receive(rank, source, chunks, step.reduce, waiting.popleft())
+            self._receive(rank, step, waiting.popleft())
         self._next(rank)
         return True
 
@@ -122,60 +113,57 @@ class Replay:
         self._now[rank] = next(self._steps[rank], None)
         self._has_sent[rank], self._half_done[rank] = False, None
 
-    def _send(self, rank: int, to: int, chunks: Chunks) -> None:
-        to, numbers = self._peer(rank, to), numbered(chunks, self.total)
-        nbytes = sum(int(self.sizes[number % len(self.sizes)]) for number in numbers)
+    def _send(self, rank: int, to: int, chunks: list[int]) -> None:
+        self._peer(rank, to)
+        nbytes = sum(int(self.sizes[chunk % len(self.sizes)]) for chunk in chunks)
         start = max(self.finish[rank], self.tx[rank])
         self.tx[rank] = start + self.links.occupancy(rank, to, nbytes)
         self.sent[rank] += nbytes
-        load = self.contents.take(rank, numbers) if self.contents else None
-        message = _Message(numbers, nbytes, start, load)
-        self._under_way.setdefault((rank, to), deque()).append(message)
+        load = self.contents.take(rank, chunks) if self.contents else None
+        self._under_way.setdefault((rank, to), deque()).append(_Message(chunks, nbytes, start, load))
 
-    def _receive(self, rank: int, source: int, chunks: Chunks, reduce: bool, m: _Message) -> None:
-        source, numbers = int(source), numbered(chunks, self.total)
-        self._check_match(rank, source, numbers, m.chunks)
+    def _receive(self, rank: int, step: PlainStep, m: _Message) -> None:
+        source, chunks = step.source, step.taken
+        assert source is not None
+        self._check_match(rank, source, chunks, m.chunks)
         reached = max(m.start + self.links.delay(source, rank), self.rx[rank])
         landed = self.rx[rank] = reached + self.links.occupancy(source, rank, m.nbytes)
         self.finish[rank] = max(self.finish[rank], landed)
         self.messages += 1
-        if reduce:
+        if step.reduce:
             self.finish[rank] += self.links.gamma * m.nbytes
         if self.contents:
-            self.contents.put(rank, numbers, m.load, source, reduce)
+            self.contents.put(rank, chunks, m.load, source, step.reduce)
 
-    def _combine(self, rank: int, step: Combine) -> None:
+    def _combine(self, rank: int, step: PlainStep) -> None:
+        (of,), (into,) = step.sent, step.taken
         if step.reduce:
-            nbytes = int(self.sizes[int(step.of) % len(self.sizes)])
-            self.finish[rank] += self.links.gamma * nbytes
+            self.finish[rank] += self.links.gamma * int(self.sizes[of % len(self.sizes)])
         if self.contents:
-            self.contents.combine(rank, int(step.into), int(step.of), step.reduce)
+            self.contents.combine(rank, into, of, step.reduce)
 
     def _meet(self, to: int) -> bool:
         """Rendezvous: if `to` and the one it receives from are both there, the message passes."""
         into = self._now[to]
-        if not isinstance(into, Receive | Exchange):
+        if into is None or into.source is None:
             return False
         if self._half_done[to] is not None and not self._has_sent[to]:
             return False  # has received already, and waits to be rid of its own message
-        source, chunks = _incoming(into)
-        source = self._peer(to, source)
+        source = self._peer(to, into.source)
         out = self._now[source]
-        if not isinstance(out, Send | Exchange) or self._has_sent[source]:
-            return False
-        if _outgoing(out)[0] != to:
+        if out is None or out.to != to or self._has_sent[source]:
             return False
         ready = max(self.finish[source], self.finish[to], self.rx[to])
         self.tx[source] = max(self.tx[source], ready)
         clock, before = self.finish[source], self.finish[to]
         self.finish[source] = max(clock, ready)
-        self._send(source, *_outgoing(out))
+        self._send(source, to, out.sent)
         self.finish[source] = clock
-        self._receive(to, source, chunks, into.reduce, self._under_way[source, to].popleft())
+        self._receive(to, into, self._under_way[source, to].popleft())
         received, self.finish[to] = self.finish[to], before
         self._has_sent[source] = True
-        self._half(source, self.tx[source], isinstance(out, Exchange))
-        self._half(to, received, isinstance(into, Exchange))
+        self._half(source, self.tx[source], out.source is not None)
+        self._half(to, received, into.to is not None)
         return True
 
     def _half(self, rank: int, done: int, of_two: bool) -> None:
@@ -189,16 +177,13 @@ class Replay:
 
     # -- what can be wrong --------------------------------------------------------------------
 
-    def _peer(self, rank: int, peer: Any) -> int:
-        number = int(peer)
-        if not 0 <= number < self.size or number == rank:
-            step = self._now[rank]
-            what = "itself" if number == rank else f"rank {number}, which does not exist"
+    def _peer(self, rank: int, peer: int) -> int:
+        if not 0 <= peer < self.size or peer == rank:
+            what = "itself" if peer == rank else f"rank {peer}, which does not exist"
             raise ScheduleError(
-                f"{self.schedule} with {self.size} ranks: rank {rank} has to deal with {what} "
-                f"({in_words(step) if step else ''})"
+                f"{self.schedule} with {self.size} ranks: rank {rank} has to deal with {what} ({self._now[rank]})"
             )
-        return number
+        return peer
 
     def _check_match(self, rank: int, source: int, wanted: list[int], sent: list[int]) -> None:
         modulo = max(self.total, 1)
@@ -211,11 +196,7 @@ class Replay:
     def _check_end(self) -> None:
         stuck = [rank for rank in range(self.size) if self._now[rank] is not None]
         if stuck:
-            lines = []
-            for rank in stuck:
-                step = self._now[rank]
-                assert step is not None
-                lines.append(f"rank {rank} waits in {in_words(step)}")
+            lines = [f"rank {rank} waits in {self._now[rank]}" for rank in stuck]
             mode = "when sends wait for their receivers" if self.rendezvous else "for ever"
             raise ScheduleError(
                 f"{self.schedule} with {self.size} ranks stands still {mode}: " + "; ".join(lines) + self._circle(stuck)
@@ -232,10 +213,11 @@ class Replay:
         waits: dict[int, int] = {}
         for rank in stuck:
             step = self._now[rank]
-            if isinstance(step, Send | Exchange) and self.rendezvous and not self._has_sent[rank]:
-                waits[rank] = int(step.to)
-            elif isinstance(step, Receive | Exchange):
-                waits[rank] = int(step.source)
+            assert step is not None
+            still_sends = step.to is not None and self.rendezvous and not self._has_sent[rank]
+            peer = step.to if still_sends else step.source
+            if peer is not None:
+                waits[rank] = peer
         for rank in stuck:
             path = [rank]
             while path[-1] in waits and waits[path[-1]] not in path:
@@ -243,11 +225,3 @@ class Replay:
             if waits.get(path[-1]) == rank:
                 return "; a circle: " + " → ".join(map(str, [*path, rank]))
         return ""
-
-
-def _outgoing(step: Send | Exchange) -> tuple[int, Chunks]:
-    return int(step.to), step.send if isinstance(step, Exchange) else step.chunks
-
-
-def _incoming(step: Receive | Exchange) -> tuple[int, Chunks]:
-    return int(step.source), step.receive if isinstance(step, Exchange) else step.chunks

@@ -19,7 +19,7 @@ chunk `c` and holds nothing at first. In all_to_all the chunk from `s` for `d` i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules.everyone import Everyone
-from minitorch_dist.distributed.schedules.steps import Rank, Step, Steps
+from minitorch_dist.distributed.schedules.steps import PlainStep, Rank, Step, Steps, plain
 
 COLLECTIVES = (
     "broadcast",
@@ -108,6 +108,11 @@ class Schedule:
     def of(self, rank: int, size: int, root: int | None = None) -> list[Step]:
         """The steps that this rank takes."""
         return [step for step in self(rank, size, root) if step.only]
+
+    def plain(self, rank: int, size: int, root: int | None = None) -> Iterator[PlainStep]:
+        """The same in plain numbers, all kinds of steps alike."""
+        total = self.total(size)
+        return (plain(step, total) for step in self.of(rank, size, root))
 
     def everyone(self, size: int, root: int | None = None) -> Steps:
         return self(Everyone(size), size, root)

@@ -72,8 +72,55 @@ Step: TypeAlias = Send | Receive | Exchange | Combine
 Steps: TypeAlias = Iterator[Step]
 
 
+def sides(step: Step) -> tuple[Rank, Chunks, Rank, Chunks]:
+    """To whom which chunks go, and from whom which come; None is nobody. A Combine moves its chunk without a rank."""
+    if isinstance(step, Exchange):
+        return step.to, step.send, step.source, step.receive
+    if isinstance(step, Send):
+        return step.to, step.chunks, None, ()
+    if isinstance(step, Receive):
+        return None, (), step.source, step.chunks
+    return None, step.of, None, step.into
+
+
+class PlainStep(NamedTuple):
+    """One rank's step in plain numbers, of all kinds alike: two sides, each with its chunks."""
+
+    kind: str
+    to: int | None
+    sent: list[int]
+    source: int | None
+    taken: list[int]
+    reduce: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is a Combine: what is sent goes into what is taken, on the same rank."""
+        return self.to is None and self.source is None
+
+    def __str__(self) -> str:
+        """`Exchange: chunk 0 to rank 1, chunk 3 from rank 3 (added)`."""
+        to = "" if self.to is None else f" {_named(self.sent)} to rank {self.to}"
+        source = "" if self.source is None else f" {_named(self.taken)} from rank {self.source}"
+        own = f" {_named(self.sent)} into {_named(self.taken)}" if self.is_own else ""
+        return f"{self.kind}:{own}{to}{',' * bool(to and source)}{source}{' (added)' * self.reduce}"
+
+
+def plain(step: Step, total: int) -> PlainStep:
+    """The step of one rank. `total` is where spans begin again."""
+    to, sent, source, taken = sides(step)
+    return PlainStep(
+        type(step).__name__,
+        None if to is None else int(to),
+        numbered(sent, total),
+        None if source is None else int(source),
+        numbered(taken, total),
+        not isinstance(step, Send) and step.reduce,
+    )
+
+
 def numbered(chunks: Chunks, total: int) -> list[int]:
-    """The chunks as a list of numbers, for one rank. `total` is where spans begin again."""
+    """The chunks as a list of numbers, for one rank."""
     if type(chunks) is int:
         return [chunks]
     if isinstance(chunks, Span):
@@ -84,28 +131,7 @@ def numbered(chunks: Chunks, total: int) -> list[int]:
     return [int(chunks)]
 
 
-def in_words(step: Step) -> str:
-    """`Exchange: chunk 0 to rank 1, chunk 3 from rank 3 (added)`, for one rank."""
-    if isinstance(step, Send):
-        return f"Send: {_named(step.chunks)} to rank {int(step.to)}"
-    if isinstance(step, Receive):
-        return f"Receive: {_named(step.chunks)} from rank {int(step.source)}{_added(step.reduce)}"
-    if isinstance(step, Exchange):
-        return (
-            f"Exchange: {_named(step.send)} to rank {int(step.to)}, "
-            f"{_named(step.receive)} from rank {int(step.source)}{_added(step.reduce)}"
-        )
-    return f"Combine: chunk {int(step.of)} into chunk {int(step.into)}{_added(step.reduce)}"
-
-
-def _added(reduce: bool) -> str:
-    return " (added)" if reduce else ""
-
-
-def _named(chunks: Chunks) -> str:
-    if isinstance(chunks, Span):
-        start, count = int(chunks.start), int(chunks.count)
-        return f"chunk {start}" if count == 1 else f"{count} chunks from {start} on"
-    if isinstance(chunks, tuple):
-        return "nothing" if not chunks else f"{len(chunks)} chunks"
-    return f"chunk {int(chunks)}"
+def _named(chunks: list[int]) -> str:
+    if len(chunks) == 1:
+        return f"chunk {chunks[0]}"
+    return f"{len(chunks)} chunks" if chunks else "nothing"

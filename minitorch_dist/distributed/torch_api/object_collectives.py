@@ -21,7 +21,6 @@ from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.schedules.steps import Exchange, Receive, Send, numbered
 from minitorch_dist.distributed.torch_api import objects
 from minitorch_dist.distributed.torch_api.collective_arguments import root_of
 from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
@@ -41,19 +40,14 @@ def travel(
     total = schedule.total(size)
 
     def body(operation: CollectiveOperation) -> None:
-        for step in schedule.of(group.rank(), size, max(root, 0)):
-            receive = None
-            if isinstance(step, Receive | Exchange):
-                receive = operation.receive(int(step.source), None)
-            if isinstance(step, Send | Exchange):
-                sent = step.send if isinstance(step, Exchange) else step.chunks
-                operation.send(int(step.to), _joined(held[n % total] for n in numbered(sent, total)))
-            if isinstance(step, Receive | Exchange):
-                assert receive is not None
+        for step in schedule.plain(group.rank(), size, max(root, 0)):
+            receive = None if step.source is None else operation.receive(step.source, None)
+            if step.to is not None:
+                operation.send(step.to, _joined(held[chunk % total] for chunk in step.sent))
+            if receive is not None:
                 operation.wait(receive)
-                wanted = step.receive if isinstance(step, Exchange) else step.chunks
-                numbers = [n % total for n in numbered(wanted, total)]
-                held.update(zip(numbers, _cut(receive.octets), strict=True))
+                taken = [chunk % total for chunk in step.taken]
+                held.update(zip(taken, _cut(receive.octets), strict=True))
 
     group.run(Fingerprint(name, np.dtype(np.uint8), root=group.ranks[root] if root >= 0 else -1), body)
     return held

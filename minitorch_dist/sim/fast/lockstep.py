@@ -85,9 +85,9 @@ class CountingPorts(Ports):
             leaves = self.nodes[who] != self.nodes[batch.to]
             self.between_nodes[who] += leaves * batch.nbytes
 
-    def _receive(self, who: Integers, source: Any, chunks: Any, reduce: bool, step: Any) -> None:
-        super()._receive(who, source, chunks, reduce, step)
-        if reduce:
+    def _receive(self, who: Integers, source: Any, chunks: Any, step: Any) -> None:
+        super()._receive(who, source, chunks, step)
+        if step.reduce:
             self._add(who, chunks)
 
     def _combine(self, who: Integers, step: Any) -> None:
