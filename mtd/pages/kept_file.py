@@ -1,4 +1,4 @@
-"""What a command has found so far, in a file: interrupted, it goes on where it was.
+"""The findings of a command in a file, so that it goes on where it was interrupted.
 
 The key of each value holds all that decides it. So commands that ask for different things keep theirs in one file.
 """

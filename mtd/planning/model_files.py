@@ -276,7 +276,7 @@ def read(name: str) -> ModelSizes:
 
 
 def not_whole(word: str, value: object) -> Iterator[str]:
-    """What is wrong with a size, if it is none."""
+    """The fault of a size that is none."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST:
         most = f" and up to {LARGEST:,}" if isinstance(value, int) and value > LARGEST else ""
         yield f"{word} is a whole number above 0{most}, not {value!r:.60}"

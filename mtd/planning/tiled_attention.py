@@ -49,7 +49,7 @@ class AttentionTiles:
         return array
 
     def as_they_came(self, array: Array) -> Array:
-        """What `in_order` was given."""
+        """The order back, for gradients."""
         return array
 
     def tell(self, products: int, out: Array) -> None:
