@@ -34,7 +34,6 @@ class World:
         self.identity = ""  # which of the process's worlds this is; the same on all ranks
         self.origin = ""  # the same, and of which generation of workers it is
         self.groups: dict[str, Any] = {}  # by name; the default group is one of them
-        self.group_kind: Any = None  # the class of new groups
         self.group_count = 0
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world

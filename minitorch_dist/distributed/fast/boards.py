@@ -25,7 +25,7 @@ from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 from minitorch_dist.distributed.fast.board_call import BoardCall
 from minitorch_dist.distributed.fast.board_program import BEHIND_HEADER, WORD, board_program
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.prepared import Execute, PreparedCall
@@ -125,7 +125,7 @@ class BoardEnd:
         return f"<BoardEnd of {self.channel!r}, round {self.round}, {self.board!r}>"
 
 
-def end_of(group: Group) -> BoardEnd | None:
+def end_of(group: ProcessGroup) -> BoardEnd | None:
     """This rank's end of a group's board, if it has one."""
     board = group.world.transport.board() if group.is_on_board else None
     if group.board is None and board is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device_time import spread
@@ -256,7 +257,5 @@ class ClassReplayer(Replayer):
             index = len(self.groups)
             ranks = self.replay_of.classes.members(index, self.standing_for)
             self.groups.append(
-                self.world.group_kind(
-                    self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend, act.description, None
-                )
+                ProcessGroup(self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend, act.description, None)
             )

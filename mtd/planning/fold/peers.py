@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import PreparedCall
 from mtd.planning.fold import acts
 from mtd.planning.fold.roles import CannotFold, RoleTable
@@ -82,7 +82,7 @@ class PeerContents:
             raise CannotFold(f"a {collective} of numbers, which one rank cannot know of others")
 
     def objects(
-        self, seat: Seat, index: int, group: Group, name: str, chunks: Mapping[int, bytes], root: int
+        self, seat: Seat, index: int, group: ProcessGroup, name: str, chunks: Mapping[int, bytes], root: int
     ) -> dict[int, bytes | memoryview]:
         self._give(seat, index, dict(chunks))
         is_from_root = name in ("broadcast_object_list", "scatter_object_list")
@@ -100,14 +100,14 @@ class PeerContents:
 
     # --------------------------------------------------------------------------- messages
 
-    def send(self, rank: int, message: acts.NotedMessage, group: Group, content: bytes) -> None:
+    def send(self, rank: int, message: acts.NotedMessage, group: ProcessGroup, content: bytes) -> None:
         to = group.ranks[message.peer]
         with self._changed:
             kept = self._sent.setdefault((rank, message.group, message.tag), [])
             kept.append((to, content))
             self._changed.notify_all()
 
-    def receive(self, rank: int, message: acts.NotedMessage, group: Group) -> bytes:
+    def receive(self, rank: int, message: acts.NotedMessage, group: ProcessGroup) -> bytes:
         """The next one from a representative of the sender's role to one of ours."""
         source = group.ranks[message.peer]
 
