@@ -38,7 +38,17 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
         >>> torch.tensor([[1, 2], [3, 4]]).shape
         torch.Size([2, 2])
     """
+<<<<<<< HEAD:minitorch_dist/tensors/makers/creation.py
     return copied(data, dtype, device, requires_grad)
+=======
+    if isinstance(data, TensorBase):
+        words = "To copy construct from a tensor, take source.detach().clone() rather than tensor(source)."
+        warnings.warn(words, UserWarning, stacklevel=2)
+        if device is None:
+            device = data.storage.device
+        data = base.new(data.plain, data.array)  # a part of a tensor is refused
+    return made(literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad)
+>>>>>>> main:minitorch_dist/tensors/ops/making/creation.py
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
