@@ -38,17 +38,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
         >>> torch.tensor([[1, 2], [3, 4]]).shape
         torch.Size([2, 2])
     """
-<<<<<<< HEAD:minitorch_dist/tensors/makers/creation.py
     return copied(data, dtype, device, requires_grad)
-=======
-    if isinstance(data, TensorBase):
-        words = "To copy construct from a tensor, take source.detach().clone() rather than tensor(source)."
-        warnings.warn(words, UserWarning, stacklevel=2)
-        if device is None:
-            device = data.storage.device
-        data = base.new(data.plain, data.array)  # a part of a tensor is refused
-    return made(literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad)
->>>>>>> main:minitorch_dist/tensors/ops/making/creation.py
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
@@ -76,10 +66,7 @@ def frombuffer(
     rest = length - offset
     fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
     if not count or not fits:
-        raise ValueError(
-            f"frombuffer(): {count} elements of {width} bytes after an offset of {offset} bytes do not fit into "
-            f"a buffer of {length} bytes"
-        )
+        raise ValueError(f"{count} elements of {width} bytes from byte {offset} on do not fit into {length} bytes")
     array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
     out = from_numpy(array.view(dtype.numpy))
     if requires_grad:
@@ -94,22 +81,14 @@ def from_numpy(ndarray: Array) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(x).__name__})")
     if not x.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion "
-            "between byte orders is currently not supported."
+            "the array's byte order is not that of this machine: take array.astype(array.dtype.newbyteorder('='))"
         )
     literals.check_array(x)
     if any(s % x.itemsize for s in x.strides):
-        raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-            "array to reallocate the memory."
-        )
+        raise ValueError("the array's strides are no multiples of its elements' size: copy it")
     if not x.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable "
-            "tensors. Here, writing to the tensor is an error; copy the array if you want to.",
-            UserWarning,
-            stacklevel=2,
-        )
+        words = "The given NumPy array is not writable, so writing to the tensor is an error; copy the array if you want to."
+        warnings.warn(words, UserWarning, stacklevel=2)
     return base.new(TensorBase.plain, mode.settled(x.view(np.ndarray), devices.CPU))
 
 

@@ -75,13 +75,8 @@ def filled(size: Any, value: Any, dtype: Dtype = None, device: Device = None) ->
 def copied(data: Any, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Any:
     """A new leaf with a copy of `data`."""
     if isinstance(data, TensorBase):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use "
-            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
-            "rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=3,
-        )
+        words = "To copy construct from a tensor, take source.detach().clone() rather than tensor(source)."
+        warnings.warn(words, UserWarning, stacklevel=3)
         if device is None:
             device = data.storage.device
         data = base.new(data.plain, data.array)  # a part of a tensor is refused
