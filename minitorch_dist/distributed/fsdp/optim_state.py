@@ -88,19 +88,14 @@ def to_load(model: Module, optimizer: Optimizer, saved: State, strict: bool = Fa
     places = {id(p): (unit, n) for _, unit in units_of(model) for n, p in enumerate(unit.originals)}
 
     def own(value: Any, p: Any) -> Any:
-        return _own(value, places.get(id(p)))
+        """This rank's piece of a state of the parameter."""
+        value = value.full_tensor() if isinstance(value, DTensor) else value
+        if id(p) not in places or not _has_shape(value):
+            return _copied(value)
+        unit, number = places[id(p)]
+        return unit.piece_of(value, number)
 
     return optimizer_names.numbered(optimizer, saved, _names(model), own, strict)
-
-
-def _own(value: Any, place: tuple[Unit, int] | None) -> Any:
-    """This rank's piece of a state of the parameter at this place."""
-    if isinstance(value, DTensor):
-        value = value.full_tensor()
-    if place is None or not _has_shape(value):
-        return _copied(value)
-    unit, number = place
-    return unit.piece_of(value, number)
 
 
 # ---------------------------------------------------------------------------------- torch's functions

@@ -17,13 +17,6 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.tensor import Tensor
 
 
-def refuse(**options: Any) -> None:
-    """NotImplementedError for an option of torch's that is given and not offered."""
-    for name, value in options.items():
-        if value is not None:
-            raise NotImplementedError(f"{name} is not offered for FSDP here; PyTorch has it")
-
-
 def own_modules(root: Module, prefix: str = "") -> Iterator[tuple[str, Module]]:
     """`root` and what is below it, with dotted names, as far as no FSDP module comes."""
     if STATE in root.__dict__:

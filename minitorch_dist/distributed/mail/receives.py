@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - the mailbox's; nothing waits while holding it
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from minitorch_dist.distributed.reductions import CombineFunction
 from transports.contract import is_unwritten
 from transports.frames import NOTHING, octets
 from transports.virtual.inboxes import Waiting
+
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.execution.operations import CollectiveOperation
+    from minitorch_dist.distributed.point_to_point import Reception
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -38,19 +42,6 @@ EMPTY: Array = np.empty(0, np.uint8)
 LARGE = 1 << 14  # bytes, from which a copy takes so long that others should run meanwhile
 
 
-class Owner(Protocol):
-    """The poster of a receive: an operation of a group, or a call of recv."""
-
-    @property
-    def expects(self) -> bytes:
-        """How the fingerprint of a message must begin."""
-
-    def describe(self) -> str: ...
-
-    def fail(self, error: Exception) -> None:
-        """Fail all that this owner waits for."""
-
-
 def copy(into: memoryview, piece: memoryview) -> None:
     """Copy bytes. While numpy copies, other threads of this process may run."""
     if into.readonly:
@@ -64,7 +55,7 @@ def copy(into: memoryview, piece: memoryview) -> None:
 class PostedReceive:
     """A posted receive. Done once its message has arrived whole, or `error` says why not.
 
-    It is copied into the contiguous array `into`, or into = combine(operand, message), where operand is `into`
+    Its owner has posted it, and what fails the one fails the other. It is copied into the contiguous array `into`, or into = combine(operand, message), where operand is `into`
     unless given. Without `into` it takes a message of any size, and `octets` holds it.
     """
 
@@ -77,7 +68,7 @@ class PostedReceive:
         self,
         source: int | None,
         match: bytes,
-        owner: Owner,
+        owner: CollectiveOperation | Reception,
         into: Array | None,
         combine: CombineFunction | None = None,
         operand: Array | None = None,
@@ -248,13 +239,22 @@ class Discard:
 DISCARD = Discard()
 
 
-class NoticeSink(Discard):
-    """The sink of a message for the mailbox itself, such as an error or a farewell: `heed` gets it whole."""
+class WholeSink:
+    """A sink that fills `view`, and calls `on_complete` when all of it is there. An empty message does not call it."""
 
-    def __init__(self, nbytes: int, heed: Callable[[bytes], None]) -> None:
-        self._octets, self._nbytes, self._heed = bytearray(), nbytes, heed
+    __slots__ = ("_filled", "_on_complete", "_view")
+
+    def __init__(self, view: memoryview, on_complete: Callable[[], None]) -> None:
+        self._view, self._filled, self._on_complete = view, 0, on_complete
 
     def write(self, piece: memoryview) -> None:
-        self._octets += piece
-        if len(self._octets) >= self._nbytes:
-            self._heed(bytes(self._octets))
+        self._view[self._filled : self._filled + piece.nbytes] = piece
+        self.advance(piece.nbytes)
+
+    def space(self) -> memoryview | None:
+        return self._view[self._filled :]
+
+    def advance(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._filled == self._view.nbytes:
+            self._on_complete()

@@ -9,42 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from minitorch_dist.distributed.mail.wire import Fingerprint
+from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from transports.contract import Sink
 
-
-class DoingLike(Protocol):
-    """The current call of a rank: an operation, or a send or a receive."""
-
-    site: str
-
-    @property
-    def fingerprint(self) -> Fingerprint: ...
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def group(self) -> str:
-        """The name of its group."""
-
-    def describe(self) -> str: ...
+if TYPE_CHECKING:
+    from minitorch_dist.distributed.execution.operations import CollectiveOperation
+    from minitorch_dist.distributed.point_to_point import PointToPointCall
 
 
-class Arriving(Protocol):
-    """A receive, or a message that came before its receive."""
-
-    came: tuple[int, int] | None
-    """Which of the messages that match alike this one is, and when it was there."""
-
-
-class Received(Arriving, Protocol):
-    """A receive that is over."""
-
-    sender: int
-    nbytes: int
-    match: bytes
-    error: Exception | None
+Doing: TypeAlias = "CollectiveOperation | PointToPointCall"  # the current call of a rank
 
 
 class Recorder(Protocol):
@@ -56,26 +31,24 @@ class Recorder(Protocol):
     def now(self) -> int:
         """The clock's instant."""
 
-    def issued(self, doing: DoingLike) -> None:
+    def issued(self, doing: Doing) -> None:
         """Asked for here, and carried out beside the caller: `began` or `sent` follow."""
 
-    def began(self, doing: DoingLike) -> None:
+    def began(self, doing: Doing) -> None:
         """An operation of a group begins."""
 
-    def ended(self, doing: DoingLike, error: BaseException | None) -> None: ...
+    def ended(self, doing: Doing, error: BaseException | None) -> None: ...
 
-    def posted(self, doing: DoingLike, source: int | None) -> None:
+    def posted(self, doing: Doing, source: int | None) -> None:
         """A receive of p2p."""
 
-    def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:
+    def sent(self, doing: Doing, to: int, step: int, nbytes: int, since: int, error: Exception | None = None) -> None:
         """A send that began at `since` is over."""
 
-    def received(self, doing: DoingLike, receive: Received) -> None:
+    def received(self, doing: Doing, receive: PostedReceive) -> None:
         """The rank has what it asked for, or knows that it will not get it."""
 
-    def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
+    def arriving(self, target: PostedReceive | Arrival, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         """A message begins, and goes to `sink`; sets `target.came` when the last piece comes. The
         mailbox's lock is held. The result takes the sink's place."""
 

@@ -47,8 +47,8 @@ class MailboxTexts:
         self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
         self.left_after: Callable[[int, int], str] = _nothing_after  # (see `exit_check`)
         self.last_shown: Callable[[int], bytes | None] = _nothing_shown  # header, on a board
-        self._pairing = Pairing()
-        self.unclaimed = self._pairing.unclaimed  # messages that came early; another pairing takes it over
+        self.pairing = Pairing()
+        self.unclaimed = self.pairing.unclaimed  # messages that came early; another pairing takes it over
         self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
         self._gone: dict[int, Lost] = {}
 
@@ -102,7 +102,7 @@ class MailboxTexts:
         """The messages that `source` sent instead, for a receive of a message. The lock is held."""
         if receive.match[8:16] != POINT_TO_POINT:
             return ""
-        early = [each.header for each in self._pairing.early() if each.sender == source]
+        early = [each.header for each in self.pairing.early() if each.sender == source]
         sends = [self.said(header) for header in early if header[8:16] == POINT_TO_POINT]
         if not sends:
             return ""

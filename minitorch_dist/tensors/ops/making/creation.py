@@ -73,13 +73,8 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
         torch.Size([2, 2])
     """
     if isinstance(data, TensorBase):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use "
-            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
-            "rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
-        )
+        words = "To copy construct from a tensor, take source.detach().clone() rather than tensor(source)."
+        warnings.warn(words, UserWarning, stacklevel=2)
         if device is None:
             device = data.storage.device
         data = base.new(data.plain, data.array)  # a part of a tensor is refused

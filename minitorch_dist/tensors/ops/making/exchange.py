@@ -43,10 +43,8 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
         if input.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if input.storage.device is not devices.CPU:
-            raise TypeError(
-                f"can't convert {input.storage.device} device type tensor to numpy. Use "
-                "Tensor.cpu() to copy the tensor to host memory first."
-            )
+            where = f"can't convert {input.storage.device} device type tensor to numpy"
+            raise TypeError(f"{where}. Use Tensor.cpu() to copy the tensor to host memory first.")
     if not has_numbers(x):
         raise NumbersNeeded("numpy()")
     if x.dtype == dtypes.bfloat16.numpy:
@@ -81,10 +79,7 @@ def frombuffer(
     rest = length - offset
     fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
     if not count or not fits:
-        raise ValueError(
-            f"frombuffer(): {count} elements of {width} bytes after an offset of {offset} bytes do not fit into "
-            f"a buffer of {length} bytes"
-        )
+        raise ValueError(f"{count} elements of {width} bytes from byte {offset} on do not fit into {length} bytes")
     array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
     out = from_numpy(array.view(dtype.numpy))
     if requires_grad:
@@ -99,20 +94,12 @@ def from_numpy(ndarray: Array) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(x).__name__})")
     if not x.dtype.isnative:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion "
-            "between byte orders is currently not supported."
+            "the array's byte order is not that of this machine: take array.astype(array.dtype.newbyteorder('='))"
         )
     literals.check_array(x)
     if any(s % x.itemsize for s in x.strides):
-        raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-            "array to reallocate the memory."
-        )
+        raise ValueError("the array's strides are no multiples of its elements' size: copy it")
     if not x.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable "
-            "tensors. Here, writing to the tensor is an error; copy the array if you want to.",
-            UserWarning,
-            stacklevel=2,
-        )
+        words = "The given NumPy array is not writable, so writing to the tensor is an error; copy the array if you want to."
+        warnings.warn(words, UserWarning, stacklevel=2)
     return base.new(TensorBase.plain, mode.settled(x.view(np.ndarray), devices.CPU))
