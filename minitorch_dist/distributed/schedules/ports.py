@@ -37,7 +37,7 @@ class PortTimes(NamedTuple):
 
     @classmethod
     def free(cls, size: int) -> PortTimes:
-        """All at 0. Whoever plays a schedule copies them."""
+        """All at 0. A player of a schedule copies them."""
         return cls(*[np.zeros(size, np.int64)] * 3)
 
 
