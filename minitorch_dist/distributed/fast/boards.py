@@ -116,9 +116,6 @@ class BoardEnd:
         sequence = wire.GROUP_AND_SEQUENCE.unpack_from
         return max(known, key=lambda header: sequence(header)[1], default=None)
 
-    def __repr__(self) -> str:
-        return f"<BoardEnd of {self.channel!r}, round {self.round}, {self.board!r}>"
-
 
 def end_of(group: ProcessGroup) -> BoardEnd | None:
     """This rank's end of a group's board, if it has one."""
