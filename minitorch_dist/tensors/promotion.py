@@ -163,10 +163,7 @@ def on_result_device(input: T, other: TensorBase) -> T:
 def taken_in(self: Any, array: Array) -> Any:
     """A numpy operand as a tensor. torch hands such operations to numpy, which knows no graph."""
     if self.requires_grad:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-            "instead, or make a tensor of the array first: from_numpy(array)."
-        )
+        raise RuntimeError("an array has no gradient to meet a tensor that requires grad: take from_numpy(array)")
     dtypes.from_numpy(array.dtype)  # which complains about what a tensor cannot hold
     return result(self, array.copy())
 

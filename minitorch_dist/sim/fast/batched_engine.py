@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import OVER_TRANSPORT, Algorithm, MakeVector, PreparedCall, links_of
@@ -75,7 +75,7 @@ class BatchedEngine(MessageEngine):
     # ------------------------------------------------------------------------ for the collectives
 
     def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+        self, group: ProcessGroup, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         """All ranks share what was chosen for one of them."""
         links = self._links_of(group)
@@ -89,7 +89,7 @@ class BatchedEngine(MessageEngine):
                 self._by_rank.add(found[0])
         return found
 
-    def _links_of(self, group: Group) -> Links:
+    def _links_of(self, group: ProcessGroup) -> Links:
         number = group.channel.number
         found = self._links.get(number)
         if found is None:
@@ -139,7 +139,7 @@ class BatchedEngine(MessageEngine):
             and len(self._light.rows(call, vector).source) <= payloadless.MOST
         )
 
-    def _wires_of(self, group: Group) -> topology_links.DeclaredLinks | None:
+    def _wires_of(self, group: ProcessGroup) -> topology_links.DeclaredLinks | None:
         number = group.channel.number
         if number not in self._wires:
             topology, ranks = self.medium.network.topology, group.channel.ranks
@@ -198,7 +198,7 @@ class BatchedEngine(MessageEngine):
             began = int(pending.entry.min())
             if began <= self.medium.latest and began < self.clock.now():
                 self.medium.crossings += 1  # others have gone where these should have been
-            moved = self._moved_together(group, pending, schedule, nbytes, meters)
+            moved = self._moved_together(group, pending, schedule, nbytes, int(meters.messages.sum()))
             if moved is not None:
                 self._pass(pending, ranks, moved, meters)
                 return
@@ -206,7 +206,7 @@ class BatchedEngine(MessageEngine):
         self.operations["light"] += 1
         pending.done = pending.ended
 
-    def _meters_of(self, group: Group, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
+    def _meters_of(self, group: ProcessGroup, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
         nodes = self._nodes_of(group)
         key = schedule, size, nbytes.tobytes(), None if nodes is None else group.channel.number
         meters = self._meters.get(key)
@@ -214,7 +214,7 @@ class BatchedEngine(MessageEngine):
             meters = self._meters[key] = lockstep.meters(schedule, nbytes, size, nodes)
         return meters
 
-    def _nodes_of(self, group: Group) -> Integers | None:
+    def _nodes_of(self, group: ProcessGroup) -> Integers | None:
         """The node of each of its ranks; None where nothing leaves a node."""
         number, node_of = group.channel.number, self.medium.node_of
         if number not in self._nodes:
@@ -223,14 +223,14 @@ class BatchedEngine(MessageEngine):
         return self._nodes[number]
 
     def _moved_together(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers, meters: lockstep.Meters
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers, messages: int
     ) -> lockstep.Moved | None:
         """None where messages that come afterwards could meet these, and these are few enough to be
         sent one by one."""
         ranks, links = group.channel.ranks, self._wires_of(group)
         assert links is not None
         tx, rx = map(np.array, self.medium.ports(ranks))
-        are_few = int(meters.messages.sum()) <= payloadless.MOST
+        are_few = messages <= payloadless.MOST
         if are_few and self.medium.is_moving:
             return None
         try:
@@ -287,7 +287,7 @@ class BatchedEngine(MessageEngine):
             self._send_out(call.group, pending, call.schedule, nbytes)
 
     def _send_out(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers
     ) -> payloadless.Traffic:
         key = schedule, pending.size, nbytes.tobytes(), group.channel.number
         links = self._wires_of(group)

@@ -151,10 +151,7 @@ def grad(
         elif allow_unused:
             results.append(None)
         else:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {index} appears to not have been used in the "
-                "graph. Set allow_unused=True if this is the desired behavior."
-            )
+            raise RuntimeError(f"the outputs do not depend on input {index}: allow_unused=True makes its gradient None")
     return tuple(results)
 
 
@@ -190,16 +187,10 @@ def _weighted_root(tensor: TensorBase, weight: TensorBase, index: int) -> tuple[
     if not isinstance(weight, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
     if weight.array.shape != x.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{index}] has a shape of "
-            f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
-            f"torch.Size({list(x.shape)})."
-        )
+        raise RuntimeError(f"gradient {index} has the shape {list(weight.array.shape)}, and its tensor {list(x.shape)}")
     if weight.storage.device is not tensor.storage.device:
-        raise RuntimeError(
-            f"invalid gradient at index {index} - expected device {tensor.storage.device} but "
-            f"got {weight.storage.device}"
-        )
+        devices = f"{weight.storage.device}, and its tensor on {tensor.storage.device}"
+        raise RuntimeError(f"gradient {index} is on {devices}")
     return _edge_of_root(tensor, index), weight.array.astype(x.dtype, copy=False)
 
 

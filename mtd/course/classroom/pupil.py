@@ -23,7 +23,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError, PeerLost
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import full
+from minitorch_dist.tensors.makers.creation import full
 from minitorch_dist.version import __version__
 from mtd.course.classroom import messages
 from mtd.course.classroom.racing import MOST_FLOATS, MOST_TIMES

@@ -42,10 +42,7 @@ def _axes(
 ) -> tuple[Axis, Axis]:
     shape = input.array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        raise RuntimeError(
-            f"{name}: Expected 3D or 4D (batch mode) tensor with optional 0 dim "
-            f"batch size for input, but got: {list(shape)}"
-        )
+        raise RuntimeError(f"{name} takes (N, C, H, W) or (C, H, W) with elements in each image, but got {list(shape)}")
     if input.array.dtype.kind == "b":
         raise NotImplementedError(f"{name} is not implemented for bool tensors")
     kernel = per_axis(kernel_size, 2, "kernel_size", 1)
@@ -56,15 +53,11 @@ def _axes(
     for n, k, s, p, d in zip(shape[-2:], kernel, steps, before, spread, strict=True):
         reach = d * (k - 1) + 1
         if p > reach // 2 or p > k // 2:
-            raise RuntimeError(
-                "pad should be at most half of effective kernel size, but got "
-                f"pad={p}, kernel_size={k} and dilation={d}"
-            )
+            raise RuntimeError(f"pad={p} is more than half of a kernel of {k} with dilation={d}")
         axes.append(Axis(n, (n + 2 * p - reach) // s + 1, k, s, p, d))
     if any(axis.out < 1 for axis in axes):
         raise RuntimeError(
-            f"Given input size: {tuple(shape[-3:])}. Calculated output size: "
-            f"{tuple(axis.out for axis in axes)}. Output size is too small"
+            f"an input of {list(shape)} makes an output of {[axis.out for axis in axes]}, which is too small"
         )
     return axes[0], axes[1]
 

@@ -33,9 +33,7 @@ def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     x = input.array
     where = _bools(mask, "masked_fill_ only supports boolean masks, but got mask with dtype {dtype}")
     if _common(x, where) != x.shape:
-        raise RuntimeError(
-            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(_common(x, where))}"
-        )
+        raise RuntimeError(f"a mask of shape {list(where.shape)} is larger than a tensor of shape {list(x.shape)}")
     number, source = _number_or_tensor(value, "masked_fill_")
 
     element = as_element(number, input.dtype) if source is None else converted(number, input.dtype)
@@ -69,7 +67,5 @@ def _number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
             raise TypeError(f"{what}(): argument 'value' must be a number or a Tensor, not {type(value).__name__}")
         return value, None
     if value.array.ndim:
-        raise RuntimeError(
-            f"{what} only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
-        )
+        raise RuntimeError(f"{what} takes a number or a tensor of no dimension, not of {value.array.ndim}")
     return value.array, value
