@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.ops.making.new_arrays import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.promotion import not_implemented
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
+from minitorch_dist.tensors.tensor import Tensor
 
 
 def _number(value: Any, name: str) -> float:
