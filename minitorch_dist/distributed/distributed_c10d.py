@@ -12,6 +12,7 @@ from typing import Any
 from minitorch_dist import not_offered
 from minitorch_dist.distributed import backends, bootstrap, groups, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
+from minitorch_dist.distributed.groups import GroupMember, ProcessGroup, group, resolve
 from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group as _get_default_group,
     _get_default_store as _get_default_store,
@@ -26,7 +27,6 @@ from minitorch_dist.distributed.torch_api.membership import (
     is_initialized as is_initialized,
     is_nccl_available as is_nccl_available,
 )
-from minitorch_dist.distributed.torch_api.process_group import GroupMember, ProcessGroup, group, or_default
 from minitorch_dist.distributed.torch_api.subgroups import (
     new_group as new_group,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
@@ -79,7 +79,7 @@ def init_process_group(
     if backend is None and device is not None:
         backend = Backend.default_device_backend_map.get(device.type)
     try:
-        here = bootstrap.init(backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options)
+        here = bootstrap.init(backend, init_method, timeout, world_size, rank, store, pg_options)
     except ValueError as error:
         if rendezvous.START in str(error):  # started alone: our frames would only hide the caller's line
             raise error.with_traceback(None) from None
@@ -148,7 +148,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:
     bootstrap.check_timeout(timeout)
-    or_default(group).set_timeout(timeout)
+    resolve(group).set_timeout(timeout)
 
 
 not_offered.guard(globals())

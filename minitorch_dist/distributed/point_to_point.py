@@ -19,7 +19,7 @@ import numpy as np
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -40,7 +40,7 @@ class PointToPointCall:
 
     sequence = wire.POINT_TO_POINT
 
-    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str) -> None:
+    def __init__(self, group: ProcessGroup, fingerprint: Fingerprint, tag: int, site: str) -> None:
         self._group, self.fingerprint, self.tag, self.site = group, fingerprint, tag, site
 
     @property
@@ -104,7 +104,7 @@ class Reception(PointToPointCall):
 
     __slots__ = ("expects", "receive")
 
-    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str, expects: bytes) -> None:
+    def __init__(self, group: ProcessGroup, fingerprint: Fingerprint, tag: int, site: str, expects: bytes) -> None:
         super().__init__(group, fingerprint, tag, site)
         self.expects = expects
         self.receive: PostedReceive | None = None
@@ -136,7 +136,7 @@ class PreparedSend:
 
     def __init__(
         self,
-        group: Group,
+        group: ProcessGroup,
         dtype: np.dtype[Any],
         shape: tuple[int, ...],
         dst: int,
@@ -229,12 +229,14 @@ class PreparedSend:
         return PointToPointCall(self.group, self._fingerprint, self.tag, site)
 
 
-def send(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
+def send(group: ProcessGroup, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
     """Send to a group rank; the array may be overwritten when this returns."""
     PreparedSend(group, array.dtype, array.shape, dst, tag, operation).run(array)
 
 
-def isend(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None) -> Work:
+def isend(
+    group: ProcessGroup, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None
+) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
     return PreparedSend(group, array.dtype, array.shape, dst, tag, operation).begin(array, output)
 
@@ -248,22 +250,9 @@ class PreparedReceive:
 
     is_kept = True
 
-    __slots__ = (
-        "_expects",
-        "_fingerprint",
-        "_front",
-        "_is_next",
-        "_mailbox",
-        "_match",
-        "_source",
-        "group",
-        "src",
-        "tag",
-    )
-
     def __init__(
         self,
-        group: Group,
+        group: ProcessGroup,
         dtype: np.dtype[Any],
         shape: tuple[int, ...] | None,
         src: int | None,
@@ -331,7 +320,7 @@ class PreparedReceive:
 
 
 def irecv(
-    group: Group,
+    group: ProcessGroup,
     array: Array | None,
     src: int | None,
     tag: int = 0,
@@ -345,7 +334,7 @@ def irecv(
 
 
 def recv(
-    group: Group, array: Array | None, src: int | None, tag: int = 0, operation: str = "send"
+    group: ProcessGroup, array: Array | None, src: int | None, tag: int = 0, operation: str = "send"
 ) -> tuple[int, memoryview]:
     """Receive and wait. The sender's group rank, and the message's bytes."""
     work = irecv(group, array, src, tag, operation)

@@ -27,7 +27,7 @@ import numpy as np
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.work import Work
@@ -44,7 +44,7 @@ class OverwrittenBuffer(AssertionError):
 class Frozen(Work):
     """An isend: done when it has been met, and unharmed until then."""
 
-    def __init__(self, parts: Sequence[Work], group: Group, array: Array, dst: int) -> None:
+    def __init__(self, parts: Sequence[Work], group: ProcessGroup, array: Array, dst: int) -> None:
         super().__init__(group.world, parts[0]._output)
         self._parts, self._array, self._before = parts, array, array.copy()
         self._never = f"rank {group.rank()} never waits for its isend to rank {dst}, at {callsite()}"
@@ -83,7 +83,7 @@ def strict(room: int = 0) -> Iterator[Sends]:
     one that went `room` messages before it to the same rank, with the same tag.
     """
     sends = Sends()
-    sent: Counter[tuple[Group, int, int]] = Counter()
+    sent: Counter[tuple[ProcessGroup, int, int]] = Counter()
 
     def waits(send: PreparedSend) -> bool:
         sent[send.group, send.dst, send.tag] += 1
@@ -92,7 +92,7 @@ def strict(room: int = 0) -> Iterator[Sends]:
     run, begin = PreparedSend.run, PreparedSend.begin
     run_receive, begin_receive = PreparedReceive.run, PreparedReceive.begin
 
-    def answer(group: Group, src: int, tag: int) -> None:
+    def answer(group: ProcessGroup, src: int, tag: int) -> None:
         with suppress(PeerLost):  # a sender into free room need not wait for it, and may have left
             run(PreparedSend(group, EMPTY.dtype, EMPTY.shape, src, tag + ANSWER, KIND), EMPTY)
 

@@ -39,8 +39,8 @@ from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.ddp import buckets, unused
 from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import base, engine, graph

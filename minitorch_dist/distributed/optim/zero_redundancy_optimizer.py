@@ -19,9 +19,8 @@ import numpy as np
 
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
 from minitorch_dist.distributed.ddp import buckets
-from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
+from minitorch_dist.distributed.groups import ProcessGroup, global_rank_of, group_rank_of, resolve
 from minitorch_dist.distributed.torch_api.object_collectives import gather_object
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather
 from minitorch_dist.optim.elementwise import evaluate
 from minitorch_dist.optim.optimizer import Closure, Group, Loss, Optimizer, Params
@@ -76,7 +75,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         overlap_with_ddp: bool = False,
         **defaults: Any,
     ) -> None:
-        self.process_group = or_default(process_group)
+        self.process_group = resolve(process_group)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         if overlap_with_ddp:
             raise NotImplementedError(

@@ -37,7 +37,7 @@ class PipelineStep:
         self.stages, self.order, self.wires, self.batch = stages, order, wires, batch
         self.losses: dict[int, Tensor] = {}
         self.spans: list[ActionSpan] = []
-        self._last = _last_backwards(order)
+        self._last = {one.stage: one for one in order if one.kind in (B, W)}  # complete their stages' gradients
 
     def carry_out(self) -> None:
         clock = world.place().clock
@@ -97,8 +97,3 @@ class PipelineStep:
         )
         if not stage.is_first:
             self.wires.send(action.stage, number, found, BACKWARD)
-
-
-def _last_backwards(order: Order) -> dict[int, Action]:
-    """For each stage the action that completes its parameters' gradients."""
-    return {action.stage: action for action in order if action.kind in (B, W)}

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from minitorch_dist.distributed.codec import DamagedEncoding, UnknownName, Unsendable
 from minitorch_dist.distributed.exceptions import RpcError
@@ -112,24 +112,19 @@ class RequestServer:
 
     def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load) -> None:
         """Answer with the result; with that of a future when it is there."""
-        is_later = isinstance(result, Later)
-        result = result.future if is_later else result
-        if isinstance(result, Future) and (is_later or message.is_system):
-            result.add_done_callback(lambda done: self._settle(message, done, doing, pack))
-        elif is_later:
-            self._reply(message, FAILURE, no_future(result, doing), pack)
+        if not isinstance(result, Later):
+            self._answer(message, lambda: result, doing, pack)
+        elif isinstance(result.future, Future):
+            result.future.add_done_callback(lambda done: self._answer(message, done.value, doing, pack))
         else:
-            self._answer(message, result, doing, pack)
+            self._reply(message, FAILURE, no_future(result.future, doing), pack)
 
-    def _settle(self, message: RpcMessage, future: Future[Any], doing: str, pack: Pack) -> None:
+    def _answer(self, message: RpcMessage, find: Callable[[], Any], doing: str, pack: Pack) -> None:
+        """Answer with what `find` returns, or with the error that it raises."""
         try:
-            result = future.value()
+            result = find()
         except Exception as error:
-            self._reply(message, FAILURE, error, pack)
-        else:
-            self._answer(message, result, doing, pack)
-
-    def _answer(self, message: RpcMessage, result: Any, doing: str, pack: Pack) -> None:
+            return self._reply(message, FAILURE, error, pack)
         try:
             self._reply(message, ANSWER, result, pack)
         except Unsendable as error:
@@ -150,13 +145,10 @@ class RequestServer:
                 self.served[src] += 1
 
 
-class Later:
+class Later(NamedTuple):
     """The result of a function that returns a Future for it."""
 
-    __slots__ = ("future",)
-
-    def __init__(self, future: Any) -> None:
-        self.future = future
+    future: Any
 
 
 def no_future(result: Any, doing: str) -> RuntimeError:

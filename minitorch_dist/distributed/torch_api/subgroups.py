@@ -8,9 +8,8 @@ from typing import Any
 
 from minitorch_dist.distributed import bootstrap
 from minitorch_dist.distributed.backends import Backend, transport_for
-from minitorch_dist.distributed.groups import is_member
+from minitorch_dist.distributed.groups import ProcessGroup, is_member
 from minitorch_dist.distributed.new_groups import new_groups
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import OVER_TRANSPORT, Algorithm, MakeVector, PreparedCall, links_of
@@ -81,7 +81,7 @@ class BatchedEngine(MessageEngine):
     # ------------------------------------------------------------------------ for the collectives
 
     def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+        self, group: ProcessGroup, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         """All ranks share what was chosen for one of them."""
         links = self.facts(group).links
@@ -95,7 +95,7 @@ class BatchedEngine(MessageEngine):
                 self._by_rank.add(found[0])
         return found
 
-    def facts(self, group: Group) -> GroupFacts:
+    def facts(self, group: ProcessGroup) -> GroupFacts:
         number, ranks = group.channel.number, group.channel.ranks
         found = self._facts.get(number)
         if found is None:
@@ -203,7 +203,7 @@ class BatchedEngine(MessageEngine):
             began = int(pending.entry.min())
             if began <= self.medium.latest and began < self.clock.now():
                 self.medium.crossings += 1  # others have gone where these should have been
-            moved = self._moved_together(group, pending, schedule, nbytes, meters)
+            moved = self._moved_together(group, pending, schedule, nbytes, int(meters.messages.sum()))
             if moved is not None:
                 self._pass(pending, ranks, moved, meters)
                 return
@@ -211,7 +211,7 @@ class BatchedEngine(MessageEngine):
         self.operations["light"] += 1
         pending.done = pending.ended
 
-    def _meters_of(self, group: Group, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
+    def _meters_of(self, group: ProcessGroup, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
         nodes = self.facts(group).nodes
         key = schedule, size, nbytes.tobytes(), None if nodes is None else group.channel.number
         meters = self._meters.get(key)
@@ -220,14 +220,14 @@ class BatchedEngine(MessageEngine):
         return meters
 
     def _moved_together(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers, meters: lockstep.Meters
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers, messages: int
     ) -> lockstep.Moved | None:
         """None where messages that come afterwards could meet these, and these are few enough to be
         sent one by one."""
         ranks, links = group.channel.ranks, self.facts(group).wires
         assert links is not None
         tx, rx = map(np.array, self.medium.ports(ranks))
-        are_few = int(meters.messages.sum()) <= payloadless.MOST
+        are_few = messages <= payloadless.MOST
         if are_few and self.medium.is_moving:
             return None
         try:
@@ -284,7 +284,7 @@ class BatchedEngine(MessageEngine):
             self._send_out(call.group, pending, call.schedule, nbytes)
 
     def _send_out(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers
     ) -> payloadless.Traffic:
         key = schedule, pending.size, nbytes.tobytes(), group.channel.number
         links = self.facts(group).wires

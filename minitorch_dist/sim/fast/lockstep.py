@@ -19,7 +19,7 @@ import numpy as np
 
 from minitorch_dist.distributed.schedules.arrivals import Arrivals, Overtaken, play
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
+from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports, PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule
 
 
@@ -152,7 +152,7 @@ def move(
 
 def _moved(schedule: Schedule, sizes: Integers, size: int, links: Links, begin: Begin, plays: bool) -> Moved:
     is_closed = isinstance(begin[0], int)
-    own = [np.full(size, each, np.int64) for each in begin]
+    own = PortTimes(*[np.full(size, each, np.int64) for each in begin])
     try:
         ports = Arrivals(schedule, size, 0, links, *begin)
         ports.cut(sizes)
@@ -162,6 +162,6 @@ def _moved(schedule: Schedule, sizes: Integers, size: int, links: Links, begin: 
     except Overtaken:
         if not plays:
             raise
-        return Moved(*play(schedule, sizes, links, *own), "closed" if is_closed else "one by one")
+        return Moved(*play(schedule, sizes, links, own), "closed" if is_closed else "one by one")
     clock, tx, rx = (ports.spread(numbers) for numbers in (ports.clock, ports.tx, ports.rx))
     return Moved(clock, tx, rx, ports.first, ports.last, "closed" if is_closed else "lockstep")
