@@ -29,7 +29,7 @@ class Budget(NamedTuple):
 
 
 BUDGETS: Final = (
-    Budget("tensors", 9_530, 9_500, ("tensors", "distributions", "linalg.py", "random.py")),
+    Budget("tensors", 9_500, 9_500, ("tensors", "distributions", "linalg.py", "random.py")),
     Budget("nn, optim", 3_390, 4_500, ("nn", "optim")),
     Budget("distributed", 19_610, 19_500, ("distributed", "run.py")),
     Budget("sim", 4_770, 4_500, ("sim",)),
