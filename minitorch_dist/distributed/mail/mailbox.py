@@ -42,7 +42,6 @@ from minitorch_dist.distributed.mail.traffic import NOBODYS, MessageCounts
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
-from transports.virtual.inboxes import ExplainedQuestion, Waiting
 
 if TYPE_CHECKING:
     from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
@@ -200,10 +199,6 @@ class Mailbox(MailboxTexts):
             if deadline.is_over():
                 raise DistTimeout(self.timed_out(wanted, deadline.elapsed()))
             self.transport.watch(left, is_over)
-
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """The rank and the operation that a thread waits for in `progress(…, done)`."""
-        return done.waiting_for() if isinstance(done, ExplainedQuestion) else None
 
     @property
     def gone(self) -> Mapping[int, Lost]:
