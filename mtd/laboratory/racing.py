@@ -20,13 +20,13 @@ from minitorch_dist.sim import nets, topology_links
 from minitorch_dist.version import __version__
 from mtd.estimates import Estimate, estimate
 from mtd.laboratory.cases import Case
-from mtd.pages import whole_files
+from mtd.pages.kept_file import KeptFile
 from mtd.refusals import CannotDo
 from transports.plain_text import clean
 
 PROVED: Final = (*range(1, 18), 32, 64)
-FORMAT: Final = f"minitorch_dist lab 1, {__version__}"
-BEGIN: Final = b'{"format": "minitorch_dist lab'
+FAMILY: Final = "minitorch_dist lab"
+FORMAT: Final = f"{FAMILY} 1, {__version__}"
 
 
 @dataclass(frozen=True)
@@ -113,47 +113,35 @@ def estimated(mine: Schedule, case: Case) -> list[Estimate]:
     return [*best.values()]
 
 
-class LabResults:
+class LabResults(KeptFile):
     """The results so far, in a file, by the text of the schedule and the case. ValueError for a file that is none."""
 
-    def __init__(self, path: Path, schedule: Schedule, address: str) -> None:
-        whole_files.check(path, BEGIN, "file of mtd lab")
-        self.path = path
-        self.kept = self._read()
+    def __init__(self, path: Path, schedule: Schedule, address: str, tell: Callable[[str], object] = len) -> None:
+        super().__init__(path, FAMILY, FORMAT, "file of mtd lab", {"rows": _entries}, tell)
         self.mine = f"{schedule} {digest(schedule, address)}"
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            kept = json.loads(self.path.read_text("utf-8")) if self.path.is_file() else {}
-            return dict(kept["rows"]) if kept.get("format") == FORMAT else {}
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{self.path} is damaged: delete it, or name another one with --cache") from error
-
-    def get(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
+    def of(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
         """The entries that are kept for this case, or those that `make` finds."""
         key = json.dumps([self.mine, case.words, case.ranks, case.size])
-        found = _entries(self.kept.get(key))
+        found: list[RaceEntry] | None = self.get("rows", key)
         if found is None:
             found = make()
-            self.kept[key] = [asdict(one) for one in found]
-            rows = {**self._read(), **self.kept}
-            whole_files.write(self.path, json.dumps({"format": FORMAT, "rows": rows}))
+            self.keep("rows", key, [asdict(one) for one in found])
         return found
 
 
-def _entries(rows: Any) -> list[RaceEntry] | None:
-    """The kept entries of a case; None if there are none, or none that `LabResults` wrote."""
-    try:
-        found = [RaceEntry(**row) for row in rows]
-    except TypeError:
-        return None
+def _entries(rows: Any) -> list[RaceEntry]:
+    """The kept entries of a case; ValueError if they are none that were kept by this program."""
+    found = [RaceEntry(**row) for row in rows]
     is_whole = all(
         isinstance(one.algorithm, str)
         and clean(one.algorithm) == one.algorithm
         and all(type(number) is int and number >= 0 for number in astuple(one)[1:])
         for one in found
     )
-    return found if found and is_whole else None
+    if not found or not is_whole:
+        raise ValueError("no entries of a race")
+    return found
 
 
 def digest(schedule: Schedule, address: str) -> str:

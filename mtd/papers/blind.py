@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final, NamedTuple
 
-from mtd.planning import clusters, layout_words, one_layout
+from mtd.planning import clusters, layout_words, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
@@ -74,7 +74,7 @@ def question(row: BlindRow) -> tuple[ModelSizes, TrainingLayout, GpuCluster]:
 
 
 def simulated(row: BlindRow) -> PlanRow:
-    return one_layout.predicted(*question(row))
+    return search.as_it_runs(*question(row))
 
 
 def predicted(row: BlindRow, found: PlanRow) -> PredictedRow:

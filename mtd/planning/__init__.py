@@ -16,7 +16,6 @@ offloading       what the memory of the host keeps
 training_step    a step on every rank
     kernel_fits      what published tables of kernels say of a device
     clusters         the GPUs, and the network between them
-    one_layout       how fast one layout is
     formula          what a layout takes, by a plain formula
     short_runs       which short steps tell a long one
     search           all layouts, and their simulation

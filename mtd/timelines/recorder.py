@@ -57,7 +57,7 @@ class TimelineRecorder:
             None if known is None else known[0],
             began,
             now,
-            tuple(doing.channel.ranks),  # type: ignore[union-attr]
+            tuple(doing.channel.ranks),  # type: ignore[attr-defined]
             doing.fingerprint.root,
         )
         if known is None:

@@ -285,9 +285,8 @@ def refresh(view: TensorBase) -> None:
 
 def refusal(view: TensorBase) -> RuntimeError:
     """The error for a recorded write to a view, or to its base, that gradients could not follow."""
-    return RuntimeError(
-        f"A view of shape {list(view.array.shape)} is being modified inplace, by itself or by its base: {view._view_note}."
-    )
+    shape = list(view.array.shape)
+    return RuntimeError(f"A view of shape {shape} is modified inplace, by itself or by its base: {view._view_note}.")
 
 
 def adopt(tensor: TensorBase, node: Node, output: int) -> None:
@@ -311,10 +310,8 @@ def common_device(inputs: Sequence[TensorBase]) -> Device:
     found = [t.storage.device for t in inputs if not (t.array.ndim == 0 and t.storage.device is CPU)]
     for device in found:
         if device is not found[0]:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                f"{found[0]} and {device}!"
-            )
+            two = f"at least two devices, {found[0]} and {device}"
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found {two}!")
     return found[0] if found else CPU
 
 

@@ -59,10 +59,7 @@ class Window:
 def window_of(base: Array, view: Array) -> Window:
     """The window that a view is, which shows elements of the base."""
     if base.dtype != view.dtype:
-        raise NotImplementedError(
-            f"a write is not recorded through a view that shows numbers of type {base.dtype} as {view.dtype}, "
-            "as view_as_real and view_as_complex do: write to a clone() of it"
-        )
+        raise NotImplementedError(f"{base.dtype} is seen as {view.dtype} here: write to a clone() of it")
     return Window(base, view)
 
 

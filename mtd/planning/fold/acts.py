@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -117,8 +115,6 @@ class NotedMessage:
     peers: Table | None
     tag: int
     operation: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...] | None
     array: Any
     work: int | None
 

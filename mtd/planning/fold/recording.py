@@ -244,14 +244,15 @@ class OperationTrace:
         if own is not None:
             own.into[...] = own.of
         if any(has_numbers(array) and array.size for array in arrays.values()):
-            self.peers.exchange(self, call, kind, arrays)
+            seat = self.rank, call.rank, self.calls[kind.group]
+            self.peers.exchange(seat, call, kind, arrays)
         if last is not None:
             last()
         if how.written is not None:
             how.written()
         if work is None:
             return None
-        return NotedWork(call.group.world, how.output, self, work, "a collective")
+        return NotedWork(call.group.world, how.output, self.acts, work, "a collective")
 
     def _kind(self, call: PreparedCall, arrays: Mapping[Any, Any]) -> acts.CallKind:
         index = self.index(call.group)
@@ -296,7 +297,7 @@ class OperationTrace:
         self.calls[index] += 1
         lengths = {number: len(chunk) for number, chunk in chunks.items()}
         self.acts.append(acts.ObjectsExchanged(index, name, schedule, root, lengths, own))
-        return self.peers.objects(self, index, group, name, chunks, root)
+        return self.peers.objects((self.rank, own, self.calls[index]), index, group, name, chunks, root)
 
     # ---------------------------------------------------------------------------- messages
 
@@ -310,9 +311,9 @@ class OperationTrace:
         group = call.group
         work = self._next_work() if beside else None
         message = self._message(True, group, call.dst, call.tag, said, array, work)
-        if has_numbers(array):
-            self.peers.send(self, message, group, array.tobytes())
-        return None if work is None else NotedWork(group.world, output, self, work, "")
+        if has_numbers(array) and not self.is_again:
+            self.peers.send(self.rank, message, group, array.tobytes())
+        return None if work is None else NotedWork(group.world, output, self.acts, work, "")
 
     def receive(
         self,
@@ -331,27 +332,17 @@ class OperationTrace:
         work = self._next_work() if beside else None
         message = self._message(False, group, call.src, call.tag, said, array, work)
         if has_numbers(array):
-            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.peers.receive(self, message, group), np.uint8)
+            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.peers.receive(self.rank, message, group), np.uint8)
         if arrived is not None:
             arrived()
-        return None if work is None else NotedWork(group.world, output, self, work, "a receive")
+        return None if work is None else NotedWork(group.world, output, self.acts, work, "a receive")
 
     def _message(
         self, is_send: bool, group: ProcessGroup, peer: int, tag: int, said: Fingerprint, array: Array, work: int | None
     ) -> acts.NotedMessage:
         peers = peer.table if isinstance(peer, RankNumber) else None
-        message = acts.NotedMessage(
-            is_send,
-            self.index(group),
-            int(peer),
-            peers,
-            int(tag),
-            said.operation,
-            array.dtype,
-            tuple(array.shape),
-            answers.like(array),
-            work,
-        )
+        here, like = self.index(group), answers.like(array)
+        message = acts.NotedMessage(is_send, here, int(peer), peers, int(tag), said.operation, like, work)
         self.acts.append(message)
         return message
 

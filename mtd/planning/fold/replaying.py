@@ -138,7 +138,7 @@ class Replayer:
     def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
-        call = kind(group, act.dtype, act.shape, self.other_end(act), act.tag, act.operation)
+        call = kind(group, act.array.dtype, act.array.shape, self.other_end(act), act.tag, act.operation)
         if act.work is None:
             call.run(act.array)
         else:

@@ -18,9 +18,7 @@ def fill_(input: T, value: T | Number) -> T:
             raise not_a_tensor(value, "value")
         return _filled(input, "FillBackward0", as_element(value, input.dtype))
     if value.array.ndim:
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
-        )
+        raise RuntimeError(f"fill_ takes a number or a tensor of no dimension, not of {value.array.ndim}")
     return _filled(input, "FillBackward1", value.array, value)
 
 

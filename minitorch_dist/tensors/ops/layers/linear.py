@@ -68,9 +68,7 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     same_dtype(input, weight)
     x, w = input.array, weight.array
     if w.ndim not in (1, 2) or not x.ndim:
-        raise RuntimeError(
-            f"linear() takes a matrix or a vector as weight, and at least a vector as input, but got {w.ndim}D and {x.ndim}D"
-        )
+        raise RuntimeError(f"linear() takes a vector or a matrix as weight, but got {w.ndim}D beside {x.ndim}D")
     matrix = w if w.ndim == 2 else w[None, :]
     n, k = matrix.shape
     if x.shape[-1] != k:
@@ -109,7 +107,4 @@ def _check_bias(bias: TensorBase, shape: tuple[int, ...], dtype: Any) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise RuntimeError(
-            f"the bias must be {dtype} and broadcast to the output, {list(shape)}, but it is {bias.dtype} of "
-            f"shape {list(b.shape)}"
-        )
+        raise RuntimeError(f"a bias of {b.dtype} and shape {list(b.shape)} does not fit {dtype} of shape {list(shape)}")

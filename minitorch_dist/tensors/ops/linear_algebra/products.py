@@ -21,11 +21,6 @@ from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.promotion import not_implemented, promote
 
-C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
-           "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
 
 def product(x: Array, y: Array, name: str = "") -> Array:
     """x @ y for arrays of one dtype with at least two axes each. `name`: under which it is counted."""
@@ -62,11 +57,9 @@ def packed(x: Array) -> Array:
 
 def same_dtype(*tensors: TensorBase) -> None:
     """Products do not promote."""
-    first = tensors[0].array.dtype
     for t in tensors[1:]:
-        if t.array.dtype != first:
-            a, b = (C_NAMES[str(d)] for d in (first, t.array.dtype))
-            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
+        if t.array.dtype != tensors[0].array.dtype:
+            raise RuntimeError(f"the factors must have the same dtype, but have {tensors[0].dtype} and {t.dtype}")
 
 
 def check_rank(t: TensorBase, rank: int, name: str, what: str) -> None:

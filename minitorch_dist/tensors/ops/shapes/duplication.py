@@ -32,10 +32,7 @@ def deep(input: T, memo: dict[int, Any]) -> T:
     if id(input) in memo:
         return memo[id(input)]  # type: ignore[no-any-return]
     if input._grad_fn is not None or (input._base is not None and input.requires_grad):
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment. detach() the tensor first."
-        )
+        raise RuntimeError("only leaves can be copied deeply, and this was computed: detach() it first")
     owner = root(input.storage.array)
     if owner.flags.forc:
         twin, storage = _twin(owner, input, memo)
