@@ -103,19 +103,15 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
         return _explore(arguments, plan, program)
+    options = {name: getattr(arguments, name) for name in ("net", "seed", "journal", "device", "shapes", "fold")}
     simulated = partial(
         sim.run,
         program,
         arguments.ranks,
-        net=arguments.net,
-        seed=arguments.seed,
+        **options,
         faults=plan if plan.faults else (),
         hardships=arguments.hard,
-        journal=arguments.journal,
         limit=arguments.timeout,
-        device=arguments.device,
-        shapes=arguments.shapes,
-        fold=arguments.fold,
         timelines=_is_drawn(arguments),
     )
     return _tell(arguments, scripts.attempted(simulated))
