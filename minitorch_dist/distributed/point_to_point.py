@@ -250,19 +250,6 @@ class PreparedReceive:
 
     is_kept = True
 
-    __slots__ = (
-        "_expects",
-        "_fingerprint",
-        "_front",
-        "_is_next",
-        "_mailbox",
-        "_match",
-        "_source",
-        "group",
-        "src",
-        "tag",
-    )
-
     def __init__(
         self,
         group: ProcessGroup,

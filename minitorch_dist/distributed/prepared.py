@@ -124,9 +124,6 @@ class PreparedCall:
             self.group.world.unfinished.began(work)
         return work
 
-    def __repr__(self) -> str:
-        return f"<PreparedCall {self.fingerprint} by {self.schedule} on {self.group!r}>"
-
 
 Kind = TypeVar("Kind")
 

@@ -67,11 +67,6 @@ class World:
 
         return self.clock.start(inherited(act), f"{name} of rank {self.rank}")
 
-    def __repr__(self) -> str:
-        return (
-            f"<World of rank {self.rank} of {self.world_size} over {self.transport.scheme}, {len(self.groups)} groups>"
-        )
-
 
 class WorldScope:
     """Where a world stands: the process, or a thread that is a rank."""
@@ -83,9 +78,6 @@ class WorldScope:
         self.rpc_agent: Any = None  # RPC needs no world
         self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
         self.interrupts: list[Callable[[], None]] = []  # so that a thread that waits here notices an end
-
-    def __repr__(self) -> str:
-        return f"<Place of {self.world}>"
 
 
 before_rpc: list[Callable[[], None]] = []

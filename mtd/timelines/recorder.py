@@ -50,7 +50,7 @@ class TimelineRecorder:
         known, now = self._issued.pop(doing, None), self.now()
         key, said = _key(doing), doing.fingerprint
         times = None if known is None else known[0], began, now
-        ranks = tuple(doing.channel.ranks)  # type: ignore[union-attr]
+        ranks = tuple(doing.channel.ranks)  # type: ignore[attr-defined]
         span = timeline.CollectiveSpan(key, said.operation, owner, _nbytes(doing), *times, ranks, said.root)
         self.line.collectives[key] = span
         if known is None:

@@ -56,6 +56,10 @@ class SimEnd(Transport):
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = self._has_left = False
 
+    @property
+    def is_over(self) -> bool:
+        return self._is_closed and not self._has_left
+
     def set_out(self, message: SimMessage) -> None:
         """Let the transfer of a message begin."""
         self._latest, self.last_sent = message, (message.dst.rank, message.header)

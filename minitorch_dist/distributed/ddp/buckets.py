@@ -26,7 +26,7 @@ from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.autograd import grad_modes, passes
 from minitorch_dist.tensors.core import base, engine
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 MIB: Final = 1024 * 1024

@@ -14,7 +14,7 @@ message by message.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,23 @@ from minitorch_dist.distributed.schedules.steps import Chunks, Combine, Exchange
 
 Integers = NDArray[np.int64]
 Numbers = Any  # an int while all ranks are alike, else Integers
+
+
+class PortTimes(NamedTuple):
+    """Where the ranks stand: the clock of each, and when its ports are free."""
+
+    clock: Integers
+    tx: Integers
+    rx: Integers
+
+    @classmethod
+    def free(cls, size: int) -> PortTimes:
+        """All at 0. A player of a schedule copies them."""
+        return cls(*[np.zeros(size, np.int64)] * 3)
+
+
+Outcome: TypeAlias = tuple[Integers, Integers, Integers, Integers, Integers]
+"""When each rank is done, its ports are free, and messages first and last come to it (see `sim.fast.lockstep.Moved`)."""
 
 
 class _StepMessages(NamedTuple):

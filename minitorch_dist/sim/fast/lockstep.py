@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.schedules.arrivals import Arrivals, Overtaken, play
 from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
+from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports, PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule
 
 
@@ -157,7 +157,7 @@ def move(
         except Overtaken:
             if not plays:
                 raise
-            found = Moved(*play(schedule, sizes, links, entry, tx, rx), "one by one")
+            found = Moved(*play(schedule, sizes, links, PortTimes(entry, tx, rx)), "one by one")
         if kept is not None and len(kept) < KEPT:
             kept[asked] = found
     return found.later(start)
@@ -183,7 +183,6 @@ def _moved(
     except Overtaken:
         if how != "closed" or not plays:
             raise
-        nothing = np.zeros(size, np.int64)
-        return Moved(*play(schedule, sizes, links, nothing, nothing, nothing), how)
+        return Moved(*play(schedule, sizes, links, PortTimes.free(size)), how)
     clock, tx, rx = (ports.spread(numbers) for numbers in (ports.clock, ports.tx, ports.rx))
     return Moved(clock, tx, rx, ports.first, ports.last, how)
