@@ -129,10 +129,8 @@ class Device:
         """ValueError for a number that no device can have."""
         if not isinstance(self.tops, Mapping) or not isinstance(self.attention, Mapping):
             raise ValueError("a device's tops are by dtype, and its attention by kernel and head")
-        shares, others = (
-            [("top", self.top), ("stream", self.stream), *self.tops.items()],
-            [("contention", self.contention, 1)],
-        )
+        shares = [("top", self.top), ("stream", self.stream), *self.tops.items()]
+        others: list[tuple[str, Any, float]] = [("contention", self.contention, 1)]
         others += [(name, getattr(self, name), 0) for name in ("half", "half_area", "half_depth")]
         others += [
             (name, n, -1e30) for name in ("memory", "launch") if isinstance(n := getattr(self, name), int | float)

@@ -119,7 +119,7 @@ class DataLoader(Generic[T_co, Batch]):
         dataset: Dataset[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
-        *more: Any,
+        *,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         **options: Unpack[Others],
     ) -> None: ...
