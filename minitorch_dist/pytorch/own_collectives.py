@@ -36,7 +36,7 @@ from minitorch_dist.distributed.schedules.choice import register_schedule
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import WorldScope
-from minitorch_dist.tensors.ops.making.exchange import from_numpy
+from minitorch_dist.tensors.makers.creation import from_numpy
 
 Act = Callable[..., Work | None]
 # Where a function adds up, it may be asked for these; an average is a sum that is divided.

@@ -142,14 +142,19 @@ def swapped(input: Any, other: T | Number) -> tuple[T, Number]:
 def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
     """Why this function does not take these operands: their shapes do not fit, or it knows no such type."""
     try:
-        np.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
-        return broadcast_error(x.shape, y.shape)
+        common_shape(x, y)
+    except RuntimeError as error:
+        return error
     return not_implemented(getattr(function, "__name__", ""), x)
 
 
-def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
-    return RuntimeError(f"tensors of the shapes {list(a)} and {list(b)} cannot be broadcast together")
+def common_shape(x: Array, y: Array) -> tuple[int, ...]:
+    """The shape that both broadcast to."""
+    try:
+        return np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        shapes = f"{list(x.shape)} and {list(y.shape)}"
+        raise RuntimeError(f"tensors of the shapes {shapes} cannot be broadcast together") from None
 
 
 def on_result_device(input: T, other: TensorBase) -> T:

@@ -23,7 +23,7 @@ from typing import Final
 from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Progress
-from mtd.course.sizes import first_line, names_of, words_of
+from mtd.course.sizes import first_line, imported, names_of, words_of
 from mtd.course.source import END
 from mtd.course.workspace import Workspace
 from mtd.pages import whole_files
@@ -170,10 +170,7 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
     known, found = set[str](), []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            places = [one.name for one in node.names]
-            if isinstance(node, ast.ImportFrom):
-                places = [node.module or ""]
-            if any(map(_is_for_tests, places)):
+            if any(map(_is_for_tests, imported(node))):
                 known |= names_of(node)
             continue
         names = names_of(node)
@@ -275,55 +272,44 @@ def _parsed(text: str, lesson: Lesson) -> ast.Module:
 
 
 def _said(node: ast.Import | ast.ImportFrom, lesson: Lesson, modules: set[str], used: set[str] | None) -> list[str]:
-    """The import's lines in the stack. `used`: other names are not imported."""
-    lines = []
+    """The import's lines in the stack, the names of one module in one line. `used`: other names are not imported."""
+    by_place: dict[str, list[str]] = {}
     for one in node.names:
         if used is not None and (one.asname or one.name.partition(".")[0]) not in used:
             continue
         if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
             continue
-        said = _line(node, one, modules)
-        if not said:
+        place, name = _found(node, one, modules)
+        if not place:
             inner = one.name if isinstance(node, ast.Import) else f"{_place(node)}.{one.name}"
             raise AssembleError(
                 f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {inner}, which the stack does not have; it "
                 f"stands on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
             )
-        lines.append(said)
-    return _joined(lines)
+        by_place.setdefault(place, []).append(name)
+    return [f"{place} import {', '.join(names)}" if any(names) else place for place, names in by_place.items()]
 
 
 def _place(node: ast.ImportFrom) -> str:
     return "." * node.level + (node.module or "")
 
 
-def _line(node: ast.Import | ast.ImportFrom, one: ast.alias, modules: set[str]) -> str:
-    """One name's import in the stack; "" where it has nothing for it."""
+def _found(node: ast.Import | ast.ImportFrom, one: ast.alias, modules: set[str]) -> tuple[str, str]:
+    """Where one name is in the stack, and what is imported from there; "" where it has nothing for it."""
     asked = f" as {one.asname}" if one.asname else ""
     place = "" if isinstance(node, ast.Import) else _place(node)
     inner = f"{place}.{one.name}" if place else one.name
     if inner in FACES and (place or asked):  # from minitorch_dist import nn
         folder, _, module = FACES[inner].rpartition(".")
-        return f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
+        return f"from .{folder}", module + (asked or f" as {one.name}" * (module != one.name))
+    name = one.name + asked
     if place in FACES and place != "minitorch_dist":
-        return f"from .{FACES[place]} import {one.name}{asked}"
+        return f"from .{FACES[place]}", name
     if (place or inner) in modules:
-        return f"from .{place} import {one.name}{asked}"
+        return f"from .{place}", name
     if _is_plain(place or inner):
-        return f"from {place} import {one.name}{asked}" if place else f"import {one.name}{asked}"
-    return ""
-
-
-def _joined(lines: list[str]) -> list[str]:
-    """Names of one module in one line."""
-    by_place: dict[str, list[str]] = {}
-    for line in lines:
-        place, _, name = line.partition(" import ")
-        by_place.setdefault(place, []).append(name)
-    return [
-        " import ".join([place, ", ".join(filter(None, names))]) if any(names) else place
-        for place, names in by_place.items()
-    ]
+        return (f"from {place}", name) if place else (f"import {name}", "")
+    return "", ""
 
 
 def _is_plain(name: str) -> bool:

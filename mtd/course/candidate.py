@@ -153,7 +153,7 @@ TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
 
 def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -> None:
     """Draw the contents of the ranks, and the picture of the lesson; after a check that passed only the first."""
-    lamp = _first_out(verdict)
+    lamp = verdict.first_out if verdict else ""
     with suppress(Exception, SystemExit), answer.searched():  # what goes wrong is told otherwise
         grid = _grid(answer, verdict, lamp)
         if grid is not None:
@@ -185,12 +185,6 @@ def _grid(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> Grid
     if verdict is None or verdict.is_passed or not lamp or lamp in verdict.costs:
         return checking.contents(check)
     return checking.wrong_contents(check, lamp, verdict.tokens.get(lamp, ""))
-
-
-def _first_out(verdict: CheckVerdict | None) -> str:
-    """The first lamp that is out and says why. A lamp that was skipped says why, too, but is not out."""
-    out = [] if verdict is None else [name for name in verdict.said if verdict.lamps[name] is not None]
-    return out[0] if out else ""
 
 
 def _picture(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> tuple[str, Any]:
@@ -288,7 +282,7 @@ def places(file: Path) -> Iterator[str]:
     """Where in this file the threads are, with the variables there. Given lines are named only if no thread
     is in one of the learner's, or in what such a line called."""
     said, text = set(), file.read_text("utf-8")
-    stacks = [[*_frames_in(file, frame)] for frame in sys._current_frames().values()]
+    stacks = [_frames_in(file, frame) for frame in sys._current_frames().values()]
     own = [next((one for one in inside if is_blank(text, one.f_lineno)), None) for inside in stacks]
     for here in own if any(own) else [next(iter(inside), None) for inside in stacks]:
         if here is not None:
@@ -304,13 +298,10 @@ def places(file: Path) -> Iterator[str]:
                 yield place + (f", where {values}" if values else "") + f": {line}"
 
 
-def _frames_in(file: Path, frame: FrameType | None) -> Iterator[FrameType]:
+def _frames_in(file: Path, frame: FrameType) -> list[FrameType]:
     """The frames of this stack that stand on a line of this file, the innermost first."""
-    while frame is not None:
-        is_here = Path(frame.f_code.co_filename).resolve() == file.resolve()
-        if is_here and frame.f_lineno is not None:
-            yield frame
-        frame = frame.f_back
+    stack = [one for one, line in traceback.walk_stack(frame) if line is not None]
+    return [one for one in stack if Path(one.f_code.co_filename).resolve() == file.resolve()]
 
 
 if __name__ == "__main__":

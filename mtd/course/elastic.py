@@ -12,7 +12,7 @@ from minitorch_dist import sim
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.ops.making.creation import tensor
+from minitorch_dist.tensors.makers.creation import tensor
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.replicas import Steps, unlike_steps
 from mtd.course.cluster import Cluster

@@ -49,6 +49,7 @@ class Examination(Findings):
         lesson = answer.lesson
         super().__init__(CheckVerdict(lesson))
         self.answer, self.printed = answer, ""
+        self.written = ""  # the learner's text that is judged
         self.is_over = False
         self._at_end = ExitStack()
         self._folder = self._at_end.enter_context(keeper.temporary_folder("mtd-check-"))
@@ -77,7 +78,22 @@ class Examination(Findings):
     @classmethod
     def of(cls, workspace: Workspace, lesson: Lesson, task: str = "check", **how: Any) -> Examination:
         """Of a learner's file, with the learner's earlier lessons."""
-        return cls(workspace.answer(lesson), task, **how)
+        text = workspace.text_of(lesson)
+        exam = cls(workspace.answer(lesson), task, **how)
+        exam.written = text
+        return exam
+
+    def keep(self, workspace: Workspace) -> None:
+        """Enter what a check found, unless the learner stopped it."""
+        if self.verdict is not None and self.stopped != BY_YOU:
+            workspace.keep(self.lesson, self.written, self.verdict)
+
+    @classmethod
+    def finished(cls, workspace: Workspace, lesson: Lesson, task: str) -> Examination:
+        """Of a file without blanks, once it is over."""
+        workspace.whole_text_of(lesson)
+        with cls.of(workspace, lesson, task) as exam:
+            return exam.wait()
 
     @property
     def lesson(self) -> Lesson:

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Verbosity, settings
 from minitorch_dist import sim
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
 from mtd.grids.contributions import IN_PLACE, filled
 from mtd.grids.grid import Grid

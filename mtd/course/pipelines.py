@@ -31,7 +31,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import plainly, strict

@@ -19,8 +19,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
@@ -36,21 +36,15 @@ from minitorch_dist.distributed.prepared import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from mtd.course import loading
+from mtd.course.path import searched
 from transports.clock import SYSTEM
 from transports.faults.plans import Crash
 from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 
-ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES = (
-    "alone",
-    "simulator",
-    "tcp",
-    "file",
-    "mqtt",
-    "faults",
-    "torch",
-)
+NAMES = ("alone", "simulator", "tcp", "file", "mqtt", "faults", "torch")
+ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES
 JOURNALS = (SIMULATOR, TCP, FILE, MQTT)  # the same program over four wires
 NET = "sim://?latency=5us&rate=10Gb/s"
 PRICES = Links(5 * 10**6, 800, 100)  # of a message, of a byte, of adding one; picoseconds
@@ -119,19 +113,6 @@ def module_of(script: str) -> ModuleType:
     return module
 
 
-@contextmanager
-def beside(script: Path) -> Iterator[None]:
-    """The script may import modules that stand beside it. Processes that are started within the block may,
-    too.
-    """
-    before = sys.path[:]
-    sys.path.insert(0, str(script.resolve().parent))
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-
-
 def quietly(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]:
     """As `play`, without its words; for processes."""
     with redirect_stdout(StringIO()):
@@ -151,14 +132,8 @@ def simulated(setting: TrainingSetup) -> Lived:
     if setting.memory is not None:
         return under_a_cap(setting, path)
     with redirect_stdout(StringIO()):
-        results = launch(
-            play,
-            setting.ranks,
-            NET,
-            (str(setting.script), setting.arguments),
-            journal=path,
-            clock=VirtualClock(setting.seed),
-        )
+        words, clock = (str(setting.script), setting.arguments), VirtualClock(setting.seed)
+        results = launch(play, setting.ranks, NET, words, journal=path, clock=clock)
     return _lived(SIMULATOR, setting, results, path)
 
 
@@ -290,16 +265,13 @@ WORLDS: dict[str, Callable[[TrainingSetup], Lived]] = {
 }
 
 
-def live(
-    setting: TrainingSetup, names: Sequence[str] = NAMES, telling: Callable[[str], None] | None = None
-) -> list[Lived]:
+def live(setting: TrainingSetup, names: Sequence[str] = NAMES, telling: Callable[[str], object] = str) -> list[Lived]:
     """Run the script in these worlds, one after the other; `telling` hears which is next."""
     found = []
     for name in names:
-        if telling is not None:
-            telling(name)
+        telling(name)
         since = SYSTEM.now()
-        with beside(setting.script):
+        with searched([setting.script.resolve().parent]):  # it may import modules that stand beside it
             one = WORLDS[name](setting)
         one.seconds = (SYSTEM.now() - since) / 10**12
         found.append(one)

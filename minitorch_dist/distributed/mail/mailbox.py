@@ -30,10 +30,11 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.above import Channel, WatchingOwner
 from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, PostedReceive, WholeSink
 from minitorch_dist.distributed.mail.recorder import Recorder
@@ -42,10 +43,6 @@ from minitorch_dist.distributed.mail.traffic import NOBODYS, MessageCounts
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
-from transports.virtual.inboxes import ExplainedQuestion, Waiting
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 
 AT: Final = wire.MATCH.size
 MAX_NOTICE: Final = {wire.NOTICE: 8192, wire.FAREWELL: wire.MAX_FAREWELL}  # bytes
@@ -181,7 +178,7 @@ class Mailbox(MailboxTexts):
         if told.is_integer() and int(told).bit_count() == 1 and not receive.done:
             _log.warning("still waiting: %s", self.late(receive, waited))
 
-    def watch(self, source: int, owner: CollectiveOperation, is_there: Callable[[], bool], deadline: Deadline) -> None:
+    def watch(self, source: int, owner: WatchingOwner, is_there: Callable[[], bool], deadline: Deadline) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
 
@@ -201,10 +198,6 @@ class Mailbox(MailboxTexts):
                 raise DistTimeout(self.timed_out(wanted, deadline.elapsed()))
             self.transport.watch(left, is_over)
 
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """The rank and the operation that a thread waits for in `progress(…, done)`."""
-        return done.waiting_for() if isinstance(done, ExplainedQuestion) else None
-
     @property
     def gone(self) -> Mapping[int, Lost]:
         """The ranks that were lost, and why."""
@@ -215,7 +208,7 @@ class Mailbox(MailboxTexts):
         of its own, `progress` would be content with what it delivered since somebody last asked.)"""
         return self.transport.progress(0, lambda: False)
 
-    def open(self, channel: GroupChannel) -> None:
+    def open(self, channel: Channel) -> None:
         """From now on this group's messages are compared with what it does."""
         with self.lock:
             self.channels[channel.number] = channel
@@ -223,7 +216,7 @@ class Mailbox(MailboxTexts):
         for sender, said in notices:
             channel.noticed(sender, said)
 
-    def shut(self, channel: GroupChannel) -> None:
+    def shut(self, channel: Channel) -> None:
         """Forget a group, and what came for it."""
         with self.lock:
             self.channels.pop(channel.number, None)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - the mailbox's; nothing waits while holding it
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,10 +22,6 @@ from minitorch_dist.distributed.reductions import CombineFunction
 from transports.contract import is_unwritten
 from transports.frames import NOTHING, octets
 from transports.virtual.inboxes import Waiting
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.execution.operations import CollectiveOperation
-    from minitorch_dist.distributed.point_to_point import Reception
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -42,6 +38,19 @@ EMPTY: Array = np.empty(0, np.uint8)
 LARGE = 1 << 14  # bytes, from which a copy takes so long that others should run meanwhile
 
 
+class Owner(Protocol):
+    """The poster of a receive: an operation of a group, or a call of recv."""
+
+    @property
+    def expects(self) -> bytes:
+        """How the fingerprint of a message must begin."""
+
+    def describe(self) -> str: ...
+
+    def fail(self, error: Exception) -> None:
+        """Fail all that this owner waits for."""
+
+
 def copy(into: memoryview, piece: memoryview) -> None:
     """Copy bytes. While numpy copies, other threads of this process may run."""
     if into.readonly:
@@ -55,7 +64,7 @@ def copy(into: memoryview, piece: memoryview) -> None:
 class PostedReceive:
     """A posted receive. Done once its message has arrived whole, or `error` says why not.
 
-    Its owner has posted it, and what fails the one fails the other. It is copied into the contiguous array `into`, or into = combine(operand, message), where operand is `into`
+    It is copied into the contiguous array `into`, or into = combine(operand, message), where operand is `into`
     unless given. Without `into` it takes a message of any size, and `octets` holds it.
     """
 
@@ -68,7 +77,7 @@ class PostedReceive:
         self,
         source: int | None,
         match: bytes,
-        owner: CollectiveOperation | Reception,
+        owner: Owner,
         into: Array | None,
         combine: CombineFunction | None = None,
         operand: Array | None = None,

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from transports.contract import Sink
 
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.execution.operations import CollectiveOperation
-    from minitorch_dist.distributed.point_to_point import PointToPointCall
 
+class Doing(Protocol):
+    """The current call of a rank: an operation, or a send or a receive."""
 
-Doing: TypeAlias = "CollectiveOperation | PointToPointCall"  # the current call of a rank
+    site: str
+
+    @property
+    def fingerprint(self) -> Fingerprint: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def group(self) -> str:
+        """The name of its group."""
+
+    def describe(self) -> str: ...
 
 
 class Recorder(Protocol):

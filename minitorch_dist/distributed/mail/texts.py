@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minitorch_dist.distributed.exceptions import DistMismatch, PeerLost
 from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.above import Channel, WaitingNotes
 from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from transports.contract import Transport
 from transports.errors import Lost
 from transports.plain_text import clean
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.execution.operations import GroupChannel
-    from minitorch_dist.distributed.flight import FlightRecorder
 
 POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 ALIKE: Final = (
@@ -39,11 +36,11 @@ def _nothing_shown(src: int) -> bytes | None:
 class MailboxTexts:
     """The part of a mailbox that knows what the other ranks did last, and puts it into words."""
 
-    flight: FlightRecorder | None = None
+    flight: WaitingNotes | None = None
 
     def __init__(self, transport: Transport) -> None:
         self.clock, self.rank, self.lock = transport.clock, transport.rank, Lock()
-        self.channels: dict[int, GroupChannel] = {}
+        self.channels: dict[int, Channel] = {}
         self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
         self.left_after: Callable[[int, int], str] = _nothing_after  # (see `exit_check`)
         self.last_shown: Callable[[int], bytes | None] = _nothing_shown  # header, on a board

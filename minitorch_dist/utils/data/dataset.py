@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import randperm
+from minitorch_dist.tensors.makers.random import randperm
 from minitorch_dist.tensors.tensor import Tensor
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from minitorch_dist.tensors import distributions
 from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import source
+from minitorch_dist.tensors.ops.making.chance import source
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from minitorch_dist.tensors.ops.elementwise.copying import no_data
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
 
 
 def numpy(input: TensorBase, *, force: bool = False) -> Array:
@@ -65,41 +61,5 @@ def as_array(input: TensorBase, dtype: Any = None, copy: bool | None = None) -> 
 def array_wrap(input: TensorBase, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """The result of `np.sin(x)` for a tensor x: a tensor."""
     array = np.asarray(array)
-    return from_numpy(array.astype(np.uint8) if array.dtype.kind == "b" else array)
-
-
-def frombuffer(
-    buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Any:
-    """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
-    try:
-        length, width = memoryview(buffer).nbytes, dtype.itemsize
-    except TypeError:
-        raise ValueError("object does not implement Python buffer protocol.") from None
-    rest = length - offset
-    fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
-    if not count or not fits:
-        raise ValueError(f"{count} elements of {width} bytes from byte {offset} on do not fit into {length} bytes")
-    array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
-    out = from_numpy(array.view(dtype.numpy))
-    if requires_grad:
-        out.requires_grad = True
-    return out
-
-
-def from_numpy(ndarray: Array) -> Tensor:
-    """A tensor that shares the array's memory."""
-    x: Any = ndarray
-    if not isinstance(x, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(x).__name__})")
-    if not x.dtype.isnative:
-        raise ValueError(
-            "the array's byte order is not that of this machine: take array.astype(array.dtype.newbyteorder('='))"
-        )
-    literals.check_array(x)
-    if any(s % x.itemsize for s in x.strides):
-        raise ValueError("the array's strides are no multiples of its elements' size: copy it")
-    if not x.flags.writeable:
-        words = "The given NumPy array is not writable, so writing to the tensor is an error; copy the array if you want to."
-        warnings.warn(words, UserWarning, stacklevel=2)
-    return base.new(TensorBase.plain, mode.settled(x.view(np.ndarray), devices.CPU))
+    array = literals.check_array(array.astype(np.uint8) if array.dtype.kind == "b" else array)
+    return base.new(TensorBase.plain, mode.settled(array, devices.CPU))

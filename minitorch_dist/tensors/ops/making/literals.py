@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,23 +23,21 @@ _NEGATIVE = (
 )
 
 
+OF_PYTHON: Final[dict[type, dtypes.dtype]] = {
+    float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
+}  # fmt: skip
+
+
 class NoNumbers(TypeError, ValueError):
     """These lists are no table of numbers. (torch raises one or the other of the two errors.)"""
 
 
 def as_dtype(given: Any) -> dtypes.dtype:
     """A dtype argument: ours, or one of Python's `float`, `int`, `bool`, `complex`."""
-    if isinstance(given, dtypes.dtype):
-        return given
-    if given is float:
-        return dtypes.float64
-    if given is int:
-        return dtypes.int64
-    if given is bool:
-        return dtypes.bool_
-    if given is complex:
-        return dtypes.complex128
-    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
+    found = OF_PYTHON.get(given) if isinstance(given, type) else given
+    if not isinstance(found, dtypes.dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
+    return found
 
 
 def check_array(array: Array) -> Array:

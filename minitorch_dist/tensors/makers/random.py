@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, distributions, dtypes
-from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.generator import Generator, current
+from minitorch_dist.tensors import distributions, dtypes
+from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import range_of
+from minitorch_dist.tensors.makers.creation import empty, zeros_like
 from minitorch_dist.tensors.names import named
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, empty, like, made, numpy_dtype, sizes, zeros_like
+from minitorch_dist.tensors.ops.making.chance import bounded, check_floating, check_spread, source
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.ops.making.new_arrays import Device, Dtype, like, made, numpy_dtype, sizes
 from minitorch_dist.tensors.promotion import one_number
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
-
-
-def source(generator: Generator | None, device: Device = None) -> Generator:
-    """The generator to draw from; one that was named must be on the same kind of device."""
-    if generator is None:
-        return current()
-    if not isinstance(generator, Generator):
-        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
-    expected = devices.resolve(device).type
-    if generator.device.type != expected and expected != "meta":
-        raise RuntimeError(f"Expected a '{expected}' device type for generator but found '{generator.device.type}'")
-    return generator
-
-
-def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
-    if array_dtype not in distributions.DIGITS:
-        kind = type_name(np.empty(0, array_dtype))[6:-6]
-        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
-
+from minitorch_dist.tensors.tensor import Tensor
 
 # ------------------------------------------------------------------------------- uniform and normal
 
@@ -129,27 +108,7 @@ def normal(
     return made(array, device, requires_grad)
 
 
-def check_spread(std: Any) -> None:
-    if isinstance(std, TensorBase):
-        if (std.array < 0).any():
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-
-
 # --------------------------------------------------------------------------------------- whole numbers
-
-
-def bounded(low: int, high: int, dtype: np.dtype[Any]) -> distributions.Transform:
-    """Integers low … high-1, if there are any and `dtype` holds them."""
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    kind = dtypes.FROM_NUMPY[dtype]
-    least, largest = range_of(kind)
-    for bound, text in ((low, "from"), (high - 1, "to - 1")):
-        if not least <= bound <= largest:
-            raise RuntimeError(f"{text} is out of bounds for {kind.name}: {bound}")
-    return distributions.integers(low, high)
 
 
 def randint(
