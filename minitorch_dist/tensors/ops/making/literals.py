@@ -16,13 +16,6 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.promotion import converted
 
-_NEGATIVE = (
-    "At least one stride in the given numpy array is negative, and tensors with negative strides "
-    "are not currently supported. (You can probably work around this by making a copy of your "
-    "array with array.copy().)"
-)
-
-
 OF_PYTHON: Final[dict[type, dtypes.dtype]] = {
     float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
 }  # fmt: skip
@@ -44,7 +37,7 @@ def check_array(array: Array) -> Array:
     """A numpy array that a tensor could share memory with, or torch's refusal."""
     dtypes.from_numpy(array.dtype)
     if any(s < 0 for s in array.strides):
-        raise ValueError(_NEGATIVE)
+        raise ValueError("an array with negative strides cannot be shared: make a copy with array.copy()")
     return array
 
 
