@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from mtd.cli import plan_table
 from mtd.cli.page import Page
@@ -15,9 +15,8 @@ from mtd.planning import search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
+from mtd.planning.saved_plans import GIB
 from mtd.planning.search import PlanRow
-
-GIB: Final = plan_table.GIB
 
 
 def run(options: argparse.Namespace, layout: TrainingLayout, progress: PlanProgress) -> int:

@@ -98,15 +98,10 @@ class Summary(NamedTuple):
 def summary(found: Sequence[PredictedRow]) -> Summary:
     errors = [each.error for each in found]
     sizes = [abs(error) for error in errors]
-    return Summary(
-        len(found),
-        fmean(sizes),
-        median(sizes),
-        fmean(size <= NEAR for size in sizes),
-        slope([math.log10(each.parameters) for each in found], errors),
-        slope([math.log10(each.row.sequence) for each in found], errors),
-        sum(each.held > ALMOST for each in found),
-    )
+    by_size = slope([math.log10(each.parameters) for each in found], errors)
+    by_length = slope([math.log10(each.row.sequence) for each in found], errors)
+    near, too_full = fmean(size <= NEAR for size in sizes), sum(each.held > ALMOST for each in found)
+    return Summary(len(found), fmean(sizes), median(sizes), near, by_size, by_length, too_full)
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

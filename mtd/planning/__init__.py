@@ -5,8 +5,7 @@ layouts          how it is divided: pipeline × replicas × shards × tensor
 layout_words     one layout, as people say theirs
 transformer      the model, and a part of it for each stage
 kept_results     checkpointing that keeps some results
-whole_attention  attention that writes all weights to memory
-tiled_attention  attention that never holds the table of weights
+tiled_attention  attention that writes all weights to memory, and one that never holds the table of them
 context_attention  attention whose sequence is cut over ranks
 experts          a mixture of experts, which may lie on other ranks
 kernels          the kernels that pointwise operations are

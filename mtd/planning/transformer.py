@@ -31,8 +31,7 @@ from mtd.planning.context_attention import ContextTiles, own_part
 from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.kept_results import KeptResults, WeightMatrix, attention
 from mtd.planning.model_files import COLOURS, ModelSizes
-from mtd.planning.tiled_attention import AttentionTiles, tiled_attention
-from mtd.planning.whole_attention import whole_attention
+from mtd.planning.tiled_attention import AttentionTiles, tiled_attention, whole_attention
 
 ONE_PLACE = ExpertPlaces()
 

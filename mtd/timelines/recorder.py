@@ -48,18 +48,11 @@ class TimelineRecorder:
     def ended(self, doing: Doing, error: BaseException | None) -> None:
         began, owner = self._open.pop(doing)
         known, now = self._issued.pop(doing, None), self.now()
-        key = _key(doing)
-        self.line.collectives[key] = timeline.CollectiveSpan(
-            key,
-            doing.fingerprint.operation,
-            owner,
-            _nbytes(doing),
-            None if known is None else known[0],
-            began,
-            now,
-            tuple(doing.channel.ranks),  # type: ignore[attr-defined]
-            doing.fingerprint.root,
-        )
+        key, said = _key(doing), doing.fingerprint
+        times = None if known is None else known[0], began, now
+        ranks = tuple(doing.channel.ranks)  # type: ignore[attr-defined]
+        span = timeline.CollectiveSpan(key, said.operation, owner, _nbytes(doing), *times, ranks, said.root)
+        self.line.collectives[key] = span
         if known is None:
             self._wait(began, now, key, False)
 

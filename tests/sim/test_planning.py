@@ -18,10 +18,9 @@ from mtd.planning.clusters import cluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.parallel_loss import cross_entropy
-from mtd.planning.tiled_attention import AttentionTiles, tiled_attention
+from mtd.planning.tiled_attention import AttentionTiles, tiled_attention, whole_attention
 from mtd.planning.training_step import train
 from mtd.planning.transformer import TransformerPart
-from mtd.planning.whole_attention import whole_attention
 from tests.deep import some_of
 
 GPT = ModelSizes("tiny", "gpt", 4, 8, 4, 12, 8, 8)

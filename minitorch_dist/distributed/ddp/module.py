@@ -20,7 +20,7 @@ from typing import Any, Generic
 from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.algorithms.join import Joinable, JoinHook
 from minitorch_dist.distributed.ddp import agreement, arguments, join_hook
-from minitorch_dist.distributed.ddp.buckets import Caps
+from minitorch_dist.distributed.ddp.buckets import caps_of
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
 from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.nn.modules.hooks import HasForward, Output
@@ -123,7 +123,7 @@ class DistributedDataParallel(Module, Joinable, Generic[Output]):
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_forward_param_sync = True
-        self._caps = Caps.of(bucket_cap_mb)
+        self._caps = caps_of(bucket_cap_mb)
         if init_sync:
             agreement.check_shapes(self.process_group, *self._trained())
             buffers = list(model.buffers()) if at_start else []
@@ -137,14 +137,8 @@ class DistributedDataParallel(Module, Joinable, Generic[Output]):
 
     def _make_reducer(self) -> Reducer:
         names, parameters = self._trained()
-        return Reducer(
-            parameters,
-            names,
-            self.process_group,
-            self._caps,
-            finds_unused=self.find_unused_parameters or self.static_graph,
-            as_views=self.gradient_as_bucket_view,
-        )
+        finds_unused, as_views = self.find_unused_parameters or self.static_graph, self.gradient_as_bucket_view
+        return Reducer(parameters, names, self.process_group, self._caps, finds_unused=finds_unused, as_views=as_views)
 
     @property
     def require_backward_grad_sync(self) -> bool:

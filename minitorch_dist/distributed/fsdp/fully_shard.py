@@ -21,7 +21,7 @@ import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.device_mesh import DeviceMesh, Ranks
-from minitorch_dist.distributed.fsdp import setup
+from minitorch_dist.distributed.fsdp import prefetch, setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
 from minitorch_dist.distributed.fsdp.options import (
     BackwardPrefetch,
@@ -29,16 +29,7 @@ from minitorch_dist.distributed.fsdp.options import (
     MixedPrecisionPolicy,
     OffloadPolicy,
 )
-from minitorch_dist.distributed.fsdp.prefetch import (
-    STATE,
-    FSDPState,
-    Prefetcher,
-    after,
-    before,
-    settle,
-    state_of,
-    states_in,
-)
+from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetcher, state_of, states_in
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
@@ -100,7 +91,7 @@ class FSDPModule(Module):
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gather the parameters now, or begin to."""
-        settle(self)
+        prefetch.settle(self)
         unit = self._state.unit
         if unit is not None:
             unit.prefetch()
@@ -133,7 +124,7 @@ class FSDPModule(Module):
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """False: a backward pass may end while its last gradients are being reduced, and what comes next hides that. True waits
         for them, now and at the end of each pass."""
-        settle(self)
+        prefetch.settle(self)
         self._state.prefetcher.expect_last_backward(is_last_backward)
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
@@ -234,8 +225,8 @@ def fully_shard(
     module.__dict__[STATE] = FSDPState(unit, prefetcher, frees, device if unit else None, policy)
     old = type(module)
     module.__class__ = type(f"FSDP{old.__name__}", (FSDPModule, old), {})
-    module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
-    module.register_forward_hook(after)
+    module.register_forward_pre_hook(prefetch.before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(prefetch.after)
     module.register_state_dict_pre_hook(_at_rest)
     module.register_load_state_dict_pre_hook(_at_rest)
     return module

@@ -139,14 +139,8 @@ _INTEGERS: Final = {
     "memory": "memory",
 }  # fmt: skip
 _COUNTS: Final = ("step", "tag", "nth")  # which are not negative
-_TEXTS: Final = {
-    "group": "group",
-    "op": "operation",
-    "dtype": "dtype",
-    "reduce": "reduce",
-    "algorithm": "algorithm",
-    "site": "site",
-    "error": "error",
+_TEXTS: Final = {"op": "operation"} | {
+    word: word for word in ("group", "dtype", "reduce", "algorithm", "site", "error")
 }
 
 

@@ -43,7 +43,6 @@ from minitorch_dist.distributed.mail.traffic import NOBODYS, MessageCounts
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
-from transports.virtual.inboxes import ExplainedQuestion, Waiting
 
 AT: Final = wire.MATCH.size
 MAX_NOTICE: Final = {wire.NOTICE: 8192, wire.FAREWELL: wire.MAX_FAREWELL}  # bytes
@@ -198,10 +197,6 @@ class Mailbox(MailboxTexts):
             if deadline.is_over():
                 raise DistTimeout(self.timed_out(wanted, deadline.elapsed()))
             self.transport.watch(left, is_over)
-
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """The rank and the operation that a thread waits for in `progress(…, done)`."""
-        return done.waiting_for() if isinstance(done, ExplainedQuestion) else None
 
     @property
     def gone(self) -> Mapping[int, Lost]:

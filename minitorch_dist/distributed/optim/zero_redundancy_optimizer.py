@@ -116,8 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def _complete_options(self) -> None:
         """The local optimizer's defaults are also those of the groups seen here."""
         for mine, local in zip(self.param_groups, self.optim.param_groups, strict=True):
-            for name, value in local.items():
-                mine.setdefault(name, value)
+            mine.update({**local, **mine})
         self.defaults = self.optim.defaults
 
     def add_param_group(self, param_group: Group) -> None:
@@ -219,9 +218,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 def _take_options(into: list[Group], of: list[Group]) -> None:
     """Copy what groups say beside their parameters; a scheduler may have changed either side."""
     for mine, theirs in zip(into, of, strict=True):
-        for name, value in theirs.items():
-            if name != "params":
-                mine[name] = value
+        mine.update({name: value for name, value in theirs.items() if name != "params"})
 
 
 def _kind(p: TensorBase) -> tuple[Any, str]:

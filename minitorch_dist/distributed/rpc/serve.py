@@ -21,17 +21,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from minitorch_dist.distributed.codec import DamagedEncoding, UnknownName, Unsendable
 from minitorch_dist.distributed.exceptions import RpcError
-from minitorch_dist.distributed.rpc import functions
-from minitorch_dist.distributed.rpc.message import (
-    ANSWER,
-    FAILURE,
-    Pack,
-    RpcMessage,
-    RpcReader,
-    RpcWriter,
-    autograd,
-    no_load,
-)
+from minitorch_dist.distributed.rpc import functions, message as messages
+from minitorch_dist.distributed.rpc.message import ANSWER, FAILURE, Pack, RpcMessage, RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from minitorch_dist.futures import Future
 
@@ -90,7 +81,7 @@ class RequestServer:
     def _run(self, message: RpcMessage) -> None:
         """Run the function of a request, and answer."""
         doing, result = "a request", None
-        pack: Pack = no_load
+        pack: Pack = messages.no_load
         try:
             reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
             runner = known(RUNNERS, reader.byte())
@@ -98,7 +89,7 @@ class RequestServer:
             reader.end()
             doing, function = runner(self._worker, message.src, asked)
             if load is not None:
-                pack = autograd[0].enter(load, reader, message.src)
+                pack = messages.autograd[0].enter(load, reader, message.src)
             result = function()
         except Exception as error:
             self._reply(message, FAILURE, error, pack)
@@ -110,7 +101,7 @@ class RequestServer:
 
     # -------------------------------------------------------------------------------- answering
 
-    def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load) -> None:
+    def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = messages.no_load) -> None:
         """Answer with the result; with that of a future when it is there."""
         if not isinstance(result, Later):
             self._answer(message, lambda: result, doing, pack)
@@ -133,7 +124,7 @@ class RequestServer:
         except Exception as error:
             self._reply(message, FAILURE, error)
 
-    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack = no_load) -> None:
+    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack = messages.no_load) -> None:
         src, worker = message.src, self._worker
         name_there = partial(worker.device_name, worker.worker(src))
         writer = RpcWriter(src, name_there, worker.trust)

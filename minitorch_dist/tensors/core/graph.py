@@ -52,10 +52,6 @@ FREED: Final = (
     ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
     "graph a second time or if you need to access saved tensors after calling backward."
 )
-_INFERENCE: Final = (
-    "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-    "tensor and use it in autograd."
-)
 
 
 # ------------------------------------------------------------------------------------ recording
@@ -123,7 +119,7 @@ def node_of_leaf(leaf: TensorBase) -> AccumulateGrad:
 def read_now(tensor: TensorBase) -> Read:
     """A node's note of a tensor whose values its gradient reads."""
     if tensor._inference:
-        raise RuntimeError(_INFERENCE)
+        raise RuntimeError("Inference tensors cannot be saved for backward: take clone() of it outside of the mode")
     return tensor.storage, tensor.storage.version, tensor.array
 
 

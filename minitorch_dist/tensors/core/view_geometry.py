@@ -17,7 +17,7 @@ class Window:
         self.dtype, self.itemsize = base.dtype, base.itemsize
         self.shape, self.strides = base.shape, base.strides
         self.view_shape, self.view_strides = view.shape, view.strides
-        self.offset = (_address(view) - _address(base)) // base.itemsize
+        self.offset = (address(view) - address(base)) // base.itemsize
 
     def _frame(self, grad: Array, copied: bool) -> tuple[Array, Array, Array]:
         """A copy of `grad` (or zeros like it) with the base's strides, its memory, and the window."""
@@ -86,7 +86,8 @@ def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return False
 
 
-def _address(array: Array) -> int:
+def address(array: Array) -> int:
+    """Where its first element lies."""
     return int(array.__array_interface__["data"][0])
 
 

@@ -60,15 +60,12 @@ def frombuffer(
 ) -> Any:
     """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
     try:
-        length, width = memoryview(buffer).nbytes, dtype.itemsize
+        array = np.frombuffer(buffer, dtype.numpy, count, offset)
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
-    rest = length - offset
-    fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
-    if not count or not fits:
-        raise ValueError(f"{count} elements of {width} bytes from byte {offset} on do not fit into {length} bytes")
-    array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
-    out = from_numpy(array.view(dtype.numpy))
+    if not array.size:
+        raise ValueError(f"frombuffer() gives {count} elements after {offset} bytes, which are none")
+    out = from_numpy(array)
     if requires_grad:
         out.requires_grad = True
     return out

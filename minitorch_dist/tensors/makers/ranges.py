@@ -82,12 +82,10 @@ def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype) -> Array:
         raise RuntimeError(f"unsupported range: {low} -> {high}")
     if (high - low) * by < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    steps = np.arange(math.ceil((high - low) / by), dtype=np.float64 if kind.is_floating_point else np.int64)
     if not kind.is_floating_point:  # a bound between whole numbers still counts as it stands
-        count = math.ceil((high - low) / by)
         low, by = int(low), int(by)
-        return np.asanyarray((low + by * np.arange(count, dtype=np.int64)).astype(kind.numpy))
-    count = math.ceil((high - low) / by)
-    return np.asanyarray((low + by * np.arange(count, dtype=np.float64)).astype(kind.numpy))
+    return np.asanyarray((low + by * steps).astype(kind.numpy))
 
 
 def _even(start: Any, end: Any, steps: int) -> Array:

@@ -270,16 +270,10 @@ class OperationTrace:
         if kind is None:
             named = [name for name in arrays if name == ("source", call.rank)]
             is_own = len([name for name in arrays if name != "work"]) == len(named) == 1
-            kind = self._kinds[key] = acts.CallKind(
-                index,
-                call.schedule,
-                said,
-                call.root,
-                call.nbytes,
-                bound.vector,
-                {name: answers.like(array) for name, array in arrays.items()},
-                call.rank if is_own or bound.vector.results else None,
-            )
+            own = call.rank if is_own or bound.vector.results else None
+            likes = {name: answers.like(array) for name, array in arrays.items()}
+            kind = acts.CallKind(index, call.schedule, said, call.root, call.nbytes, bound.vector, likes, own)
+            self._kinds[key] = kind
         return kind
 
     def alone(self, what: str) -> None:

@@ -225,10 +225,6 @@ def sides(
     return [n // 2 for n in total], [n - n // 2 for n in total]
 
 
-def _times(sizes: Sequence[int]) -> str:
-    return " x ".join(str(n) for n in sizes)
-
-
 def _check(
     name: str, dims: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, groups: int, transposed: bool
 ) -> None:

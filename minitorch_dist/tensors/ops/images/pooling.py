@@ -11,6 +11,7 @@ by tap in reading order; the first that is equal gets the gradient, as in torch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -98,17 +99,22 @@ def _max_pool(input: T, rows: Axis, columns: Axis) -> T:
 def _largest(x: Array, rows: Axis, columns: Axis) -> Array:
     """The largest value of every window, first along one axis and then along the other."""
     lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
-    out = np.full((*x.shape[:2], rows.out, columns.out), lowest, x.dtype, like=x)
+    return _gathered(np.maximum, x, lowest, x.dtype, rows, columns)
+
+
+def _gathered(ufunc: np.ufunc, x: Array, first: float, dtype: np.dtype[Any], rows: Axis, columns: Axis) -> Array:
+    """All elements of every window by way of `ufunc`, which begins with the number `first`."""
+    out = np.full((*x.shape[:2], rows.out, columns.out), first, dtype, like=x)
     for block in _blocks(x):
         part = x[block]
-        middle = np.full((*part.shape[:2], rows.out, columns.size), lowest, x.dtype, like=x)
+        middle = np.full((*part.shape[:2], rows.out, columns.size), first, dtype, like=x)
         for i in range(rows.kernel):
             oh, ih = seen(rows, i)
-            np.maximum(middle[:, :, oh], part[:, :, ih], out=middle[:, :, oh])
+            ufunc(middle[:, :, oh], part[:, :, ih], out=middle[:, :, oh])
         for j in range(columns.kernel):
             ow, iw = seen(columns, j)
             there = out[block, :, :, ow]
-            np.maximum(there, middle[:, :, :, iw], out=there)
+            ufunc(there, middle[:, :, :, iw], out=there)
     return out
 
 
@@ -152,16 +158,7 @@ def _avg_pool(input: T, rows: Axis, columns: Axis) -> T:
     count = rows.kernel * columns.kernel
     x = _images(input.array)
     wide = np.dtype(np.float32) if dtype in dtypes.HALVES else dtype
-    out = np.zeros((*x.shape[:2], rows.out, columns.out), wide, like=x)
-    for block in _blocks(x):
-        part = x[block]
-        middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide, like=x)
-        for i in range(rows.kernel):
-            oh, ih = seen(rows, i)
-            middle[:, :, oh] += part[:, :, ih]
-        for j in range(columns.kernel):
-            ow, iw = seen(columns, j)
-            out[block, :, :, ow] += middle[:, :, :, iw]
+    out = _gathered(np.add, x, 0, wide, rows, columns)
     if dtype.kind in "iu":
         whole = np.trunc(out / count).astype(dtype)
         return result(input, whole.reshape(*source[:-2], rows.out, columns.out))

@@ -6,6 +6,7 @@ a path of its own: it has only the product, the bias and the record.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.linear_algebra.products import count, misfit, product, same_dtype
+from minitorch_dist.tensors.ops.linear_algebra.products import misfit, product, same_dtype
 
 
 @autocasting.lower
@@ -72,8 +73,8 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     matrix = w if w.ndim == 2 else w[None, :]
     n, k = matrix.shape
     if x.shape[-1] != k:
-        raise misfit((count(x.shape[:-1]), x.shape[-1]), (k, n))
-    rows = count(x.shape[:-1])
+        raise misfit(x.shape, (k, n))
+    rows = math.prod(x.shape[:-1])
     name = "aten.mm" if bias is None else "aten.addmm"
     left, right = _wide(x.reshape(rows, k), matrix.T)
     out = product(left, right, name).reshape(x.shape[:-1] + w.shape[:-1])

@@ -129,7 +129,7 @@ def _batched(self: T, other: T) -> T:
     rows = x if x.ndim > 1 else x[None, :]
     columns = y if y.ndim > 1 else y[:, None]
     if columns.ndim == 2:  # one matrix for all: a single large product
-        rows = rows.reshape(count(rows.shape[:-1]), rows.shape[-1])
+        rows = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
     try:
         out = product(rows, columns)
     except ValueError:  # the inner sizes were checked, so it is the batches
@@ -155,11 +155,6 @@ def _batched(self: T, other: T) -> T:
     if x.ndim > 2 or (x.ndim == 1 and y.ndim == 2):  # where torch folds, `other` collects first
         return record(out.reshape(final), name, theirs, mine)
     return record(out.reshape(final), name, mine, theirs)
-
-
-def count(shape: tuple[int, ...]) -> int:
-    """How many elements an array of this shape has."""
-    return math.prod(shape)
 
 
 @autocasting.lower

@@ -8,10 +8,10 @@ import numpy as np
 
 from minitorch_dist.tensors import devices, distributions, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator, current
 from minitorch_dist.tensors.limits import range_of
 from minitorch_dist.tensors.ops.making.new_arrays import Device
+from minitorch_dist.tensors.promotion import not_implemented
 
 
 def source(generator: Generator | None, device: Device = None) -> Generator:
@@ -26,10 +26,9 @@ def source(generator: Generator | None, device: Device = None) -> Generator:
     return generator
 
 
-def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
-    if array_dtype not in distributions.DIGITS:
-        kind = type_name(np.empty(0, array_dtype))[6:-6]
-        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+def check_floating(dtype: np.dtype[Any], name: str) -> None:
+    if dtype not in distributions.DIGITS:
+        raise not_implemented(name, np.empty(0, dtype))
 
 
 def check_spread(std: Any) -> None:

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
-from minitorch_dist.tensors.ops.elementwise.copying import dense
+from minitorch_dist.tensors.core.view_geometry import address, dense
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.storages import root
 
@@ -36,7 +36,7 @@ def deep(input: T, memo: dict[int, Any]) -> T:
     owner = root(input.storage.array)
     if owner.flags.forc:
         twin, storage = _twin(owner, input, memo)
-        offset = _address(input.array) - _address(owner)
+        offset = address(input.array) - address(owner)
         array = _window(twin, input.array, offset)
     else:
         array = dense(input.array)
@@ -69,10 +69,6 @@ def _window(owner: Array, like: Array, offset: int) -> Array:
         return np.ndarray(like.shape, like.dtype, memory, offset, like.strides)
     first = memory[offset:][: like.itemsize].view(like.dtype)
     return as_strided(first, like.shape, like.strides, subok=True)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:
