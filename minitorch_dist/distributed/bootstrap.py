@@ -234,10 +234,15 @@ def _named(store: Store, rank: str, who: str) -> str:
 
 
 def depart(store: Store, rank: int, generation: str, size: int) -> None:
-    """Say that we are gone, so that we may come again."""
-    store.set(f"left/{rank}/{generation}", b"")
-    if all(store.check([f"left/{r}/{generation}"]) for r in range(size)):
-        store.delete_key("world_size")  # the next world on this store may have another size
+    """Say that we are gone, so that we may come again; the store has to answer soon. No thread is begun for that: one
+    that begins where memory has run out is waited for without end by Python itself."""
+
+    def command(operation: str, key: str, *values: bytes) -> list[bytes]:
+        return store.command(operation, [key], values, DEPARTURE)
+
+    command("set", f"left/{rank}/{generation}", b"")
+    if int(command("add", f"left/{generation}", b"1")[0]) == size:
+        command("delete_key", "world_size")  # the next world on this store may have another size
 
 
 def _leave_with_the_process(place: world.WorldScope, process: int) -> None:
@@ -291,23 +296,11 @@ def _end(place: world.WorldScope) -> None:
     if here.mailbox.recorder is not None:
         here.mailbox.recorder.close()
     if here.signs_off:
+        store = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
         with suppress(DistError, OSError):  # the master left first, and its store with it
-            _sign_off(here)
+            depart(store, here.rank, here.identity, here.world_size)
     if here.own_store is not None:
         here.own_store.close()
-
-
-def _sign_off(here: World) -> None:
-    """Say in the store that we are gone; it has to answer soon. No thread is begun for that: one that begins
-    where memory has run out is waited for without end by Python itself."""
-    root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
-
-    def command(operation: str, key: str, *values: bytes) -> list[bytes]:
-        return root.command(operation, [key], values, DEPARTURE)
-
-    command("set", f"left/{here.rank}/{here.identity}", b"")
-    if int(command("add", f"left/{here.identity}", b"1")[0]) == here.world_size:
-        command("delete_key", "world_size")  # the next world on this store may have another size
 
 
 def confess(error: BaseException) -> None:

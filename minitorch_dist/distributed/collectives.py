@@ -29,13 +29,9 @@ BARRIER: Final = Fingerprint("barrier")
 TYPICAL: Final = 1 << 12  # bytes of a block in an all_to_all, as far as the choice of a schedule goes
 
 
-def _even(count: int, itemsize: int, size: int) -> Callable[[Schedule], Vector]:
+def _even(count: int, itemsize: int, size: int, **more: Any) -> Callable[[Schedule], Vector]:
     """A vector in the chunks that the schedule wants."""
-    return partial(_cut_evenly, count, itemsize, size)
-
-
-def _cut_evenly(count: int, itemsize: int, size: int, schedule: Schedule) -> Vector:
-    return Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
+    return lambda schedule: Vector(tuple(schedule.sizes(size, count).tolist()), itemsize, **more)
 
 
 @lru_cache
@@ -70,12 +66,8 @@ def reduce(group: ProcessGroup, array: Array, root: int, op: ReduceStep = SUM, h
     is_root = group.rank() == root
     own = array if is_root or op.name != "premul_sum" else array.copy()
     in_place = is_root or own is not array
-    size, count, itemsize = group.size(), array.size, array.itemsize  # kept, and the array is not
-
-    def vector(schedule: Schedule) -> Vector:
-        sizes = tuple(schedule.sizes(size, count).tolist())
-        return Vector(sizes, itemsize, in_place, results=None if in_place else ())
-
+    results = None if in_place else ()
+    vector = _even(array.size, array.itemsize, group.size(), in_place=in_place, results=results)
     prepared = prepare(group, "reduce", said, array.nbytes, how.algorithm, vector, root)
     return prepared.run(
         {"work" if in_place else "source": flat(own)},

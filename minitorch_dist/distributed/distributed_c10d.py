@@ -89,30 +89,15 @@ def init_process_group(
 
 def _checked(device_id: devices.device | int | None) -> devices.device | None:
     """The device that this rank is bound to; torch's errors if it cannot be."""
-    if device_id is None:
-        return None
-    if isinstance(device_id, int):
-        if devices.count() == 0:
-            raise ValueError(
-                "device_id is an int, but no accelerator support is found from the current "
-                "compilation. Please use a different compiled version that supports your accelerator."
-            )
-        device_id = devices.device("cuda", device_id)
-    if device_id.type != "cpu":
-        if devices.count() == 0 or device_id.type != "cuda":
-            raise ValueError(
-                f"device_id {device_id} does not match the current compilation's accelerator support: "
-                f"{'cuda' if devices.count() else None}. Please use a different compiled version "
-                "that supports your accelerator."
-            )
-        if device_id.index is None:
-            raise ValueError("Please use a device_id with index.")
-        if device_id.index >= devices.count():
-            raise ValueError(
-                f"device_id {device_id} is out of range. Please use a device index less than the "
-                f"number of accelerators available: {devices.count()}."
-            )
-    return device_id
+    device = devices.device("cuda", device_id) if isinstance(device_id, int) else device_id
+    if device is None or device.type == "cpu":
+        return device
+    if device.type != "cuda" or device.index is None or device.index >= devices.count():
+        raise ValueError(
+            f"device_id {device} is none of the {devices.count()} devices here. Give the index of one; "
+            "MINITORCH_DIST_DEVICES=4x80GB simulates four"
+        )
+    return device
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -138,12 +123,10 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if group is None or group is here.default_group:
         bootstrap.leave(world.place())
         return
-    name = group.group_name if isinstance(group, ProcessGroup) else ""
-    which = here.groups.get(name)
-    if which is None or which is not group:
+    if group not in here.groups.values():
         raise ValueError("Invalid process group specified")
-    which.shutdown()
-    which.join()
+    group.shutdown()
+    group.join()
 
 
 def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:

@@ -104,9 +104,6 @@ class ProcessGroup:
             timeout = timeout.total_seconds()
         self.channel.timeout = timeout
 
-    def _get_sequence_number_for_group(self) -> int:
-        return self.channel.count
-
     # -------------------------------------------------------------------------------- operations
 
     def keep(self, key: Any, prepared: Any) -> None:

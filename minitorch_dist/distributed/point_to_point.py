@@ -134,19 +134,11 @@ class PreparedSend:
 
     __slots__ = ("_fingerprint", "_headers", "_mailbox", "_to", "dst", "group", "tag")
 
-    def __init__(
-        self,
-        group: ProcessGroup,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
-        dst: int,
-        tag: int = 0,
-        operation: str = "send",
-    ) -> None:
+    def __init__(self, group: ProcessGroup, said: Fingerprint, dst: int, tag: int = 0) -> None:
         check_tag(tag)
         self.group, self.dst, self.tag = group, dst, tag
         self._mailbox, self._to = group.world.mailbox, group.ranks[dst]
-        self._fingerprint = Fingerprint(operation, dtype, shape)
+        self._fingerprint = said
         self._headers: dict[str, bytes] = {}  # by call site
 
     def run(self, array: Array) -> None:
@@ -231,14 +223,14 @@ class PreparedSend:
 
 def send(group: ProcessGroup, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
     """Send to a group rank; the array may be overwritten when this returns."""
-    PreparedSend(group, array.dtype, array.shape, dst, tag, operation).run(array)
+    PreparedSend(group, Fingerprint(operation, array.dtype, array.shape), dst, tag).run(array)
 
 
 def isend(
     group: ProcessGroup, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None
 ) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
-    return PreparedSend(group, array.dtype, array.shape, dst, tag, operation).begin(array, output)
+    return PreparedSend(group, Fingerprint(operation, array.dtype, array.shape), dst, tag).begin(array, output)
 
 
 # ----------------------------------------------------------------------------------- from a rank
@@ -250,19 +242,11 @@ class PreparedReceive:
 
     is_kept = True
 
-    def __init__(
-        self,
-        group: ProcessGroup,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...] | None,
-        src: int | None,
-        tag: int = 0,
-        operation: str = "send",
-    ) -> None:
+    def __init__(self, group: ProcessGroup, said: Fingerprint, src: int | None, tag: int = 0) -> None:
         check_tag(tag)
         self.group, self.src, self.tag = group, src, tag
         self._mailbox, self._source = group.world.mailbox, None if src is None else group.ranks[src]
-        self._fingerprint = Fingerprint(operation, dtype, shape)
+        self._fingerprint = said
         self._expects = wire.encode_fingerprint(self._fingerprint)[: wire.KIND_SIZE]
         self._match = group.point_to_point + wire.STEP.pack(tag)
         self._front = self._match + self._expects
@@ -329,8 +313,8 @@ def irecv(
     arrived: Callable[[], None] | None = None,
 ) -> Receiving:
     """Receive from a group rank, or from any (None), into a contiguous array."""
-    dtype, shape = (OCTET, None) if array is None else (array.dtype, array.shape)
-    return PreparedReceive(group, dtype, shape, src, tag, operation).begin(array, output, arrived)
+    kind = (OCTET, None) if array is None else (array.dtype, array.shape)
+    return PreparedReceive(group, Fingerprint(operation, *kind), src, tag).begin(array, output, arrived)
 
 
 def recv(

@@ -102,7 +102,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     _set_default_timeout = set_timeout
 
     def _get_sequence_number_for_group(self) -> int:
-        return self.ours._get_sequence_number_for_group()
+        return self.ours.channel.count
 
     def _set_sequence_number_for_group(self) -> None:
         """Ours begin with 0 on all ranks."""

@@ -29,12 +29,14 @@ from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
 from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.work import Work
 
 ANSWER = 1 << 31  # the tag of an answer is so much above that of its message
 KIND = "answer"  # the operation of an answer: it is ours, and no send of the program
 EMPTY = np.empty(0, np.uint8)
+SAID = Fingerprint(KIND, EMPTY.dtype, EMPTY.shape)
 
 
 class OverwrittenBuffer(AssertionError):
@@ -94,11 +96,11 @@ def strict(room: int = 0) -> Iterator[Sends]:
 
     def answer(group: ProcessGroup, src: int, tag: int) -> None:
         with suppress(PeerLost):  # a sender into free room need not wait for it, and may have left
-            run(PreparedSend(group, EMPTY.dtype, EMPTY.shape, src, tag + ANSWER, KIND), EMPTY)
+            run(PreparedSend(group, SAID, src, tag + ANSWER), EMPTY)
 
     def answer_to(send: PreparedSend) -> PreparedReceive:
         tag = send.tag + ANSWER
-        return PreparedReceive(send.group, EMPTY.dtype, EMPTY.shape, send.dst, tag, KIND)
+        return PreparedReceive(send.group, SAID, send.dst, tag)
 
     def strict_run(send: PreparedSend, array: Array) -> None:
         run(send, array)

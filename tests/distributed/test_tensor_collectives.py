@@ -193,7 +193,7 @@ def test_in_a_group() -> None:
         assert x.item() == 4
         with pytest.raises(ValueError, match="Global rank 0 is not part of group"):
             dist.broadcast(x, src=0, group=group)
-        assert group._get_sequence_number_for_group() == 3
+        assert group.channel.count == 3
 
     launch(rank, 5)
 

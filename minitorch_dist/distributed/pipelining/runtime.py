@@ -88,12 +88,8 @@ class PipelineStep:
 
     def _backward(self, action: Action, grads: list[Any]) -> None:
         stage, number = self.stages[action.stage], action.microbatch
-        found = stage.backward_one_chunk(
-            number,
-            self.losses.get(number) if stage.is_last else None,
-            grads,
-            full_backward=action.kind is B,
-            last_backward=action == self._last[action.stage],
-        )
+        loss = self.losses.get(number) if stage.is_last else None
+        is_last = action == self._last[action.stage]
+        found = stage.backward_one_chunk(number, loss, grads, full_backward=action.kind is B, last_backward=is_last)
         if not stage.is_first:
             self.wires.send(action.stage, number, found, BACKWARD)

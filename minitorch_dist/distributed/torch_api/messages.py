@@ -15,6 +15,7 @@ from minitorch_dist.distributed import groups, point_to_point
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.groups import ProcessGroup, joined, resolve
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.overlaps import check_apart, copied_where_shared
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import repeated
@@ -146,7 +147,7 @@ def send(
 def _prepared_send(which: ProcessGroup, array: Array, dst: Any, group_dst: Any, tag: int) -> PreparedSend:
     to = groups.canonical_rank(which, dst, group_dst)
     _not_oneself(which, to, "destination")
-    return PreparedSend(which, array.dtype, array.shape, to, tag)
+    return PreparedSend(which, Fingerprint("send", array.dtype, array.shape), to, tag)
 
 
 def recv(
@@ -202,7 +203,7 @@ def recv(
 
 def _prepared_receive(which: ProcessGroup, array: Array, src: Any, group_src: Any, tag: int) -> PreparedReceive:
     source = groups.canonical_rank(which, src, group_src)
-    return PreparedReceive(which, array.dtype, array.shape, source, tag)
+    return PreparedReceive(which, Fingerprint("send", array.dtype, array.shape), source, tag)
 
 
 def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tuple[Any, ...]:

@@ -89,9 +89,5 @@ def new_subgroups_by_enumeration(
             if rank in where:
                 raise ValueError(f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}")
             where[rank] = ranks
-    return own_and_all(_made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc))
-
-
-def own_and_all(made: list[ProcessGroup]) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
-    """The group that this rank is in, or None; and all."""
+    made = _made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc)
     return next((group for group in made if is_member(group)), None), made
