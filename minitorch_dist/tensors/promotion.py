@@ -160,7 +160,7 @@ def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
 def common_shape(x: Array, y: Array) -> tuple[int, ...]:
     """The shape that both broadcast to."""
     try:
-        return np.broadcast_shapes(x.shape, y.shape)
+        return x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape)
     except ValueError:
         shapes = f"{list(x.shape)} and {list(y.shape)}"
         raise RuntimeError(f"tensors of the shapes {shapes} cannot be broadcast together") from None

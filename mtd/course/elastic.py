@@ -83,6 +83,7 @@ def in_the_library(
 
 
 COLUMN = 0.1  # seconds
+STATES = {"joins": "·", "dies": " ", "starts again": "·", "stands still": "~"}
 
 
 def lanes(cluster: Cluster) -> str:
@@ -102,13 +103,7 @@ def lanes(cluster: Cluster) -> str:
             if event.what.startswith("is in generation"):
                 generation = state = event.what.split()[3][-1]
             else:
-                state = {
-                    "joins": "·",
-                    "dies": " ",
-                    "starts again": "·",
-                    "stands still": "~",
-                    "goes on": generation,
-                }.get(event.what, state)
+                state = generation if event.what == "goes on" else STATES.get(event.what, state)
             if event.what == "dies":
                 row, at = row + "✗", at + 1
         lines.append(f"machine {machine.rank}  {(row + state)[:columns]}".rstrip())

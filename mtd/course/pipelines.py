@@ -369,12 +369,6 @@ class OrderScore(NamedTuple):
     least_time: int
     least_memory: int
 
-    def __str__(self) -> str:
-        return (
-            f"{self.time} ms ({self.time / self.least_time:.2f}× the least), {self.memory} micro-batches in "
-            f"memory ({self.memory / self.least_memory:.2f}×)"
-        )
-
 
 def score(make: orders.Make, pipe: orders.Pipe) -> OrderScore:
     """Judge an order on paper; ValueError says what is wrong with one that cannot be carried out.

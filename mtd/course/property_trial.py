@@ -25,9 +25,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import Phase, seed, settings
 from hypothesis.errors import HypothesisException
 
+from mtd.course.lab import SAME
 from mtd.course.lesson import Lesson
 from mtd.course.scoring import SETTINGS
 from transports.errors import DistError
@@ -37,15 +38,7 @@ SEED = 1
 SHOWN = 300  # characters of an example
 Program = Callable[..., Any]
 
-_generating = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    report_multiple_bugs=False,
-    print_blob=False,
-    suppress_health_check=list(HealthCheck),
-    phases=(Phase.explicit, Phase.generate),
-)
+_generating = settings(max_examples=EXAMPLES, phases=(Phase.explicit, Phase.generate), **SAME)
 _shrinking = settings(_generating, phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 

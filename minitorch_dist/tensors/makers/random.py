@@ -124,19 +124,16 @@ def randint(
     """Integers from low (inclusive) to high (exclusive): `randint(high, size)`, `randint(low, high, size)`."""
     given = list(args)
     if size is None:
-        if not given or not isinstance(given[-1], Sequence):
-            raise TypeError("randint() needs a size: a sequence of ints")
-        size = given.pop()
-    if given and high is None:
-        high = given.pop()
-    if given:
-        low = given.pop(0)
-    if given or high is None:
-        raise TypeError("randint() takes (high, size) or (low, high, size)")
-    if not (isinstance(low, (int, np.integer)) and isinstance(high, (int, np.integer))):
-        raise TypeError(f"randint() bounds must be ints, not {low!r} and {high!r}")
+        size = given.pop() if given else None
+    if high is None:
+        high = given.pop() if given else None
+    low, *more = given or [low]
+    if more or not isinstance(size, Sequence) or not all(isinstance(n, (int, np.integer)) for n in (low, high)):
+        raise TypeError(
+            f"randint() takes (high, size) or (low, high, size), ints and a sequence of ints, but got {args}"
+        )
     kind = numpy_dtype(dtype)
-    assert size is not None
+    assert high is not None
     array = distributions.draw(
         sizes("randint", (size,)), kind, source(generator, device), bounded(int(low), int(high), kind), like(device)
     )

@@ -96,9 +96,6 @@ class Broker:
     def __exit__(self, *_: object) -> None:
         self._process.stop()
 
-    def __repr__(self) -> str:
-        return f"<Broker of a class, {self._process!r}>"
-
 
 def check(options: argparse.Namespace) -> None:
     if not 1 <= options.seats <= MOST_SEATS:

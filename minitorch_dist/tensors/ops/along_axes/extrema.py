@@ -78,13 +78,13 @@ def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, 
     demand_order(f"{name}_cpu", x)
     along = axis(dim, x.ndim)
     _check_not_empty(x, (along,), name, IndexError)
-    index = find(np.atleast_1d(x), axis=along, keepdims=True)
+    index = find(x if x.ndim else x[None], axis=along, keepdims=True)
     return taken(input, index, along, keepdim, f"{name.title()}Backward0")
 
 
 def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple[T, T]:
     """The elements at `index` (one or more along the axis), and where they are. A 0-dim tensor is a vector meanwhile."""
-    before, x = input.array.shape, np.atleast_1d(input.array)
+    before, x = input.array.shape, input.array if input.array.ndim else input.array[None]
     wide, index = x.shape, index.astype(np.int64, copy=False)
     shape = (*index.shape[:along], *index.shape[along if keepdim else along + 1 :]) if before else ()
     where = result(input, index.reshape(shape))
@@ -98,7 +98,9 @@ def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple
 
 
 def _check_not_empty(x: Array, over: tuple[int, ...] | None, name: str, error: type[Exception]) -> None:
-    if over is None and not x.size:
+    if x.size:
+        return
+    if over is None:
         raise error(f"{name}() of no elements: name dimensions that have some with 'dim'")
     if x.ndim and 0 in [x.shape[i] for i in over or ()]:
         raise IndexError(f"{name}() along dimensions {over} of {list(x.shape)}, which have no elements")

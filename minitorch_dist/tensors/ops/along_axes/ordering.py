@@ -18,7 +18,9 @@ from minitorch_dist.tensors.promotion import demand_order
 def order(x: Array, along: int, descending: bool) -> Array:
     """The indices that sort `x`; a 0-dim array counts as a vector."""
     demand_order("sort", x)
-    x = np.atleast_1d(x.astype(np.float32) if x.dtype in dtypes.HALVES else x)
+    x = x if x.ndim else x[None]
+    if x.dtype in dtypes.HALVES:
+        x = x.astype(np.float32)
     if not descending:
         return np.argsort(x, along, kind="stable")
     # Equal elements keep their order: sort the mirror image, and look at it in a mirror.

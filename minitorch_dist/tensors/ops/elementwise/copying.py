@@ -115,7 +115,8 @@ def no_data() -> NotImplementedError:
 def fill(x: Array, y: Array) -> None:
     """`x[...] = y`, converted and broadcast."""
     try:
-        np.broadcast_to(y, x.shape)
+        if y.ndim > x.ndim:  # numpy would drop leading ones
+            raise ValueError
+        x[...] = y if y.dtype == x.dtype else converted(y, dtypes.FROM_NUMPY[x.dtype])
     except ValueError:
         raise RuntimeError(f"a tensor of shape {list(y.shape)} does not expand to {list(x.shape)}") from None
-    x[...] = y if y.dtype == x.dtype else converted(y, dtypes.FROM_NUMPY[x.dtype])

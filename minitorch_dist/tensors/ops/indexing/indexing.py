@@ -12,13 +12,12 @@ from minitorch_dist.tensors.core import base, graph
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.views import bump, check_writable
+from minitorch_dist.tensors.core.views import bump, check_writable, view_of
 from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.accumulation import add_at, zeros_around
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
 from minitorch_dist.tensors.ops.indexing import indices
 from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, with_dots
-from minitorch_dist.tensors.ops.shapes.pieces import part
 from minitorch_dist.tensors.promotion import as_element
 
 
@@ -38,7 +37,8 @@ def getitem(input: T, index: Any) -> T:
 
 def _window(input: T, items: Items) -> T:
     """The view that ints, slices, None and `...` make."""
-    return part(input, with_dots(items), _name(items))
+    x, where = input.array, with_dots(items)
+    return view_of(input, x[where], _name(items), zeros_around(x, where))
 
 
 def _name(items: Items) -> str:

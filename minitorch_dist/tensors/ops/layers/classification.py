@@ -166,7 +166,7 @@ class ClassChoice:
         self.ignores = not self.valid.all()
         self.index = np.where(self.valid, t, 0) if self.ignores else t
         self._place = np.expand_dims(self.index, axis).astype(np.intp, copy=False)
-        dtype = _wide(x[:0]).dtype
+        dtype = np.dtype(np.float32) if x.dtype in dtypes.HALVES else x.dtype
         if weight is None:
             self.weights: Any = self.valid.astype(dtype)
             self.class_weights = np.ones(classes, dtype, like=x)

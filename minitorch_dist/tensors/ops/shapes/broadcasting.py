@@ -17,9 +17,10 @@ def expand(input: T, *shape: Any, size: Any = None) -> T:
     """Dimensions of length 1 repeated, and new ones put in front, without copying."""
     x, before = input.array, input.array.shape
     target = sizes(shape, "expand", size)
-    kept = (None,) * (len(target) - x.ndim) + before
+    full, extra = target, len(target) - x.ndim
+    if -1 in target:
+        full = tuple([before[i - extra] if n == -1 and i >= extra else n for i, n in enumerate(target)])
     try:
-        full = tuple([own if n == -1 and own is not None else n for n, own in zip(target, kept, strict=True)])
         out = np.broadcast_to(x, full)
     except ValueError:
         raise RuntimeError(f"a tensor of shape {list(before)} does not expand to {list(target)}") from None

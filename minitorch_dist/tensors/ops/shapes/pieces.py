@@ -68,7 +68,8 @@ def _several(input: T, arrays: Sequence[Array], name: str, join: Callable[[list[
 
     def backward(*grads: Array | None) -> tuple[Array]:
         given = next(g for g in grads if g is not None)
-        full = [np.zeros(s, dtype, like=given) if g is None else g for s, g in zip(shapes, grads, strict=True)]
+        blanks = {shape: np.zeros(shape, dtype, like=given) for shape in set(shapes)}
+        full = [blanks[s] if g is None else g for s, g in zip(shapes, grads, strict=True)]
         return (join(full),)
 
     return views_of(input, arrays, name, backward)
