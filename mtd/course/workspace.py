@@ -137,11 +137,10 @@ class Workspace:
         """The same for the learner's own scripts: whatever has no blank left, right or wrong."""
         found = {}
         for lesson in self.lessons():
-            with suppress(LessonError):
+            is_own = lesson.number not in progress.reference and self.file(lesson).is_file()
+            if is_own and self.is_begun(lesson, progress):
                 text = self.text_of(lesson)
-                is_whole = self.is_begun(lesson, progress) and not unwritten(text, lesson.number)
-                is_own = lesson.number not in progress.reference
-                if is_own and is_whole and not lesson.outdated(text):
+                if not (unwritten(text, lesson.number) or lesson.outdated(text)):
                     found[lesson.number] = self.place(lesson)
         return found
 

@@ -15,6 +15,7 @@ import pytest
 from mtd.cli import main
 from mtd.course import assembling, building, lesson, workspace
 from mtd.course.assembling import AssembleError
+from mtd.course.lesson import LessonError
 from mtd.course.workspace import Workspace
 from tests.transports.hosts import Hosts, why_not
 from transports.broker import credentials, launch
@@ -263,6 +264,13 @@ def test_every_right_lesson_passes_the_examination(stack: Path, ranks: str, wire
     done = run(stack, "examine", "--ranks", ranks, "--wire", wire)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✘" not in done.stdout and done.stdout.count("✔") > 25
+
+
+def test_a_file_that_cannot_be_read_is_not_replaced_by_ours_in_silence(tmp_path: Path) -> None:
+    mine = course(tmp_path, 13)
+    mine.file(lesson.find(13)).write_bytes(b"# caf\xe9")
+    with pytest.raises(LessonError, match="not UTF-8"):
+        assembling.modules_of(mine)
 
 
 def test_it_says_whose_lessons_these_are(tmp_path: Path) -> None:
