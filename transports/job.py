@@ -119,15 +119,9 @@ class JobCard:
         return re.sub(r"[^0-9A-Za-z_.-]", "_", self.id)
 
     def marks(self) -> JobMarks:
-        launched = self.launched
-        by = launched.by if launched is not None else None
-        return JobMarks(
-            _digest(self.realm or self.id, 16),
-            _process_mark(by),
-            _process_mark(self.process),
-            _digest(self.script),
-            self.size,
-        )
+        launcher = None if self.launched is None else self.launched.by
+        processes = _process_mark(launcher), _process_mark(self.process)
+        return JobMarks(_digest(self.realm or self.id, 16), *processes, _digest(self.script), self.size)
 
     def among_agents(self) -> JobCard:
         """The same, on the way to the store that agents keep, where jobs have prefixes of their own."""

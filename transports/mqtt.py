@@ -95,14 +95,8 @@ class MqttTransport(WireTransport):
                     )
                 silent = [peer for peer in peers if peer.lost is not None and not peer.is_welcome]
                 if silent or deadline.is_over():
-                    raise rendezvous.missed(
-                        self.scheme,
-                        self.rank,
-                        self.world_size,
-                        missing,
-                        deadline.elapsed(),
-                        f" through the broker at {peer_table.address.shown}",
-                    )
+                    seconds, why = deadline.elapsed(), f" through the broker at {peer_table.address.shown}"
+                    raise rendezvous.missed(self.scheme, self.rank, self.world_size, missing, seconds, why)
                 peer_table.changed.wait(deadline.left())
 
     # -- receiving --------------------------------------------------------------------------
@@ -212,11 +206,9 @@ class MqttTransport(WireTransport):
         with peer.sending:
             try:
                 for pieces in _chunks(header, view, peer_table.address.chunk):
-                    seq, acked, limit = self._await_room(peer_table, peer)
+                    numbers = self._await_room(peer_table, peer)
                     sizes = (len(header), view.nbytes) if flags else (0, 0)
-                    frame = Frame(
-                        frames.DATA, self.rank, dst, peer_table.mark, peer.mark, flags, seq, acked, limit, *sizes
-                    )
+                    frame = peer_table.frame(frames.DATA, peer, flags, *numbers, *sizes)
                     data = frames.seal(peer_table.key, frame, *pieces)
                     with self._changed:
                         self._demand_alive(peer)
@@ -252,17 +244,8 @@ class MqttTransport(WireTransport):
     def _send_to_oneself(self, peer_table: PeerTable, header: bytes, view: memoryview) -> None:
         """It takes its place behind what has arrived."""
         me = peer_table.oneself
-        frame = Frame(
-            frames.DATA,
-            self.rank,
-            self.rank,
-            me.mark,
-            me.mark,
-            frames.FIRST,
-            header_length=len(header),
-            total=view.nbytes,
-            body=memoryview(header + view),
-        )
+        frame = peer_table.frame(frames.DATA, me, frames.FIRST, 0, 0, 0, len(header), view.nbytes)
+        frame = frame._replace(body=memoryview(header + view))
         with self._changed:
             self._demand_open()
             self._demand_alive(me)
@@ -299,10 +282,7 @@ class MqttTransport(WireTransport):
     def _say_goodbye(self, peer_table: PeerTable, peer: Peer) -> None:
         with peer.sending, self._changed:
             if peer.is_alive:
-                acked, limit = peer.incoming.tell()
-                frame = Frame(
-                    frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0, peer.outgoing.next, acked, limit
-                )
+                frame = peer_table.frame(frames.BYE, peer, 0, peer.outgoing.next, *peer.incoming.tell())
                 peer_table.push(peer, frames.seal(peer_table.key, frame))
 
     def _linger(self, peer_table: PeerTable) -> None:

@@ -20,7 +20,6 @@ import math
 import socket
 import ssl
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
@@ -88,16 +87,11 @@ class Connection:
     """A client of the broker that is always there, or on its way back."""
 
     def __init__(
-        self,
-        address: Address,
-        filters: Sequence[tuple[str, int]],
-        will: Publication | None,
-        listener: Listener,
-        clock: Clock,
+        self, place: Address, filters: list[tuple[str, int]], will: Publication | None, listener: Listener, clock: Clock
     ) -> None:
-        self.address = address
+        self.address = place
         self._identifier, self.identifier = identifiers.draw()  # with a secret, and without
-        self._filters, self._will = list(filters), will
+        self._filters, self._will = filters, will
         self._listener, self._clock = listener, clock
         self.is_up = self._was_up = False
         self._failed = 0  # tries in a row

@@ -241,11 +241,25 @@ class PeerTable(BrokerWatch):
         """A frame outside the stream: it may get lost. Its number only says that it is new."""
         if kind == frames.HELLO:  # its receiver may not have our card
             body = self._where.encode()
-        acked, limit = peer.incoming.tell()
         peer.spoken += 1
-        frame = Frame(kind, self.rank, peer.rank, self.mark, peer.mark, flags, peer.spoken, acked, limit)
+        frame = self.frame(kind, peer, flags, peer.spoken, *peer.incoming.tell())
         peer.said = self._now()
         self.connection.post(Publication(peer.topic, frames.seal(self.key, frame, body)))
+
+    def frame(
+        self,
+        kind: int,
+        peer: Peer,
+        flags: int,
+        seq: int,
+        acked: int,
+        limit: int,
+        header_length: int = 0,
+        total: int = 0,
+    ) -> Frame:
+        """A frame from us to that peer, as both are known in this life."""
+        marks = self.mark, peer.mark
+        return Frame(kind, self.rank, peer.rank, *marks, flags, seq, acked, limit, header_length, total)
 
     def push(self, peer: Peer, frame: bytearray) -> None:
         """Send the frame with the number `peer.outgoing.next`, until it is acknowledged."""

@@ -56,7 +56,7 @@ class MQTTStore(Store):
         mine = job.here(world_size or 0, rank) if of is None else of
         name = place.run or NAME
         self._end: MqttStoreServer | MqttStoreClient = (
-            MqttStoreServer(place, name, mark, clock, guard, mine)
+            MqttStoreServer(place, name, mark, clock, mine, guard)
             if rank == 0
             else MqttStoreClient(place, name, mark, clock, mine)
         )

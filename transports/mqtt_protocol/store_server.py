@@ -55,15 +55,9 @@ class MqttStoreServer(MqttStoreEnd):
     """Keeps a key-value table, for the threads of this process and for askers anywhere."""
 
     def __init__(
-        self,
-        address: Address,
-        name: str,
-        mark: int,
-        clock: Clock,
-        guard: Guard | None = None,
-        of: JobCard | None = None,
+        self, place: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None, guard: Guard | None = None
     ) -> None:
-        super().__init__(address, name, mark, clock, of)
+        super().__init__(place, name, mark, clock, of)
         self.guard = guard
         self.key_values = KeyValues()
         self._spoken = 0
@@ -81,7 +75,7 @@ class MqttStoreServer(MqttStoreEnd):
         self._called: float | None = None  # when it did so last; None while it has not
         filters = [(self._topics.owner, 1), (self._topics.ask, 0)]
         will = Publication(self._topics.owner, self._frame(frames.DEAD), 1, True)
-        self._connection = Connection(address, filters, will, self, clock)
+        self._connection = Connection(place, filters, will, self, clock)
 
     def _is_ready(self) -> bool:
         """Whether the broker has us as the only store server of this name."""

@@ -117,16 +117,8 @@ class Setup:
             for text in signed_file.sweep(place.base):
                 if not place.is_ours:  # where nobody named the place, tidying it is nobody's concern
                     warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)
-            mode, maker = _mode(place, identities), identities[0]
-            terms = Terms(
-                mode,
-                self.world_size,
-                place.room(mode, self.world_size),
-                os.urandom(16),
-                maker.boot,
-                f"{maker}",
-                self.job,
-            )
+            mode, maker, size = _mode(place, identities), identities[0], self.world_size
+            terms = Terms(mode, size, place.room(mode, size), os.urandom(16), maker.boot, f"{maker}", self.job)
             held = signed_file.make(place.base, terms, self.key)
             if held.is_folder and not is_far(held, identities):
                 logs.lay_out(held.path, self.world_size)

@@ -50,17 +50,8 @@ class Terms:
     job: str = ""  # its id and generation; see `transports.job`
 
     def page(self, key: bytes) -> bytes:
-        head = _HEADER.pack(
-            MAGIC,
-            VERSION,
-            MODES.index(self.mode),
-            self.world_size,
-            self.room,
-            self.generation,
-            self.boot.encode()[:64],
-            self.maker.encode()[:64],
-            self.job.encode()[:64],
-        )
+        mode, texts = MODES.index(self.mode), (text.encode()[:64] for text in (self.boot, self.maker, self.job))
+        head = _HEADER.pack(MAGIC, VERSION, mode, self.world_size, self.room, self.generation, *texts)
         return head + hmac.digest(key, head, "sha256")
 
 
