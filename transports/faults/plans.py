@@ -414,15 +414,9 @@ def parse_all(text: str) -> list[Fault]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "at": span,
-    "until": span,
-    "heal": span,
-    "restart": span,
-    "src": int,
-    "dst": int,
-    "number": int,
-    "p": float,
-    "x": float,
+    **dict.fromkeys(("at", "until", "heal", "restart"), span),
+    **dict.fromkeys(("src", "dst", "number"), int),
+    **dict.fromkeys(("p", "x"), float),
     "what": str,
 }
 
