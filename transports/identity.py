@@ -40,7 +40,7 @@ class PeerIdentity:
         except ProcessLookupError:
             return False
         except PermissionError:
-            return True
+            pass
         return True
 
     def card(self) -> dict[str, str | int]:

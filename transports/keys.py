@@ -68,15 +68,11 @@ def _read(path: Path) -> bytes:
     with os.fdopen(keeper.open_file(path), "rb") as file:
         found = os.fstat(file.fileno())
         secret = file.read(LENGTH + 1)
-    if found.st_uid != os.geteuid():
+    if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise TrustError(
-            f"{path} with the job's key belongs to user {found.st_uid}, not to us "
-            f"({os.geteuid()}), so somebody else knows it. Delete it, {ADVICE}"
-        )
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        raise TrustError(
-            f"{path} with the job's key has mode {stat.S_IMODE(found.st_mode):04o}: others may "
-            f"know it. If they do not, run: chmod 600 {path}; otherwise delete it, {ADVICE}"
+            f"{path} with the job's key belongs to user {found.st_uid} (we are {os.geteuid()}) and has mode "
+            f"{stat.S_IMODE(found.st_mode):04o}: others may know it. If they do not, run: chmod 600 {path}; otherwise "
+            f"delete it, {ADVICE}"
         )
     if len(secret) != LENGTH:
         raise TrustError(f"{path} should hold {LENGTH} random bytes and does not. Delete it, {ADVICE}")

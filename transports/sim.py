@@ -69,12 +69,7 @@ class SimTransport(WaitingSends):
         peer, medium = world.ends.get(dst), self.medium
         if peer is None:
             raise self._nobody(dst)
-        copy: Buffer
-        if is_unwritten(payload):
-            assert isinstance(payload, memoryview)
-            copy = length_only(payload)
-        else:
-            copy = bytes(payload)  # of bytes it is none
+        copy = length_only(payload) if is_unwritten(payload) else bytes(payload)  # of bytes it is none
         message = SimMessage(medium, self, peer, header, copy)
         if medium.witness is not None:
             medium.witness("send", self.rank, dst, message.nbytes, header, copy)

@@ -98,8 +98,7 @@ class ThreadedTransport(WireTransport):
                 seen = self._reported if done is None else self._deliveries
                 self._wait(self.clock.deadline(timeout), seen)
                 self._demand_open()
-            found, self._reported = self._deliveries > self._reported, self._deliveries
-            return found
+            return self._report()
 
     def _wait(self, deadline: Deadline, seen: int) -> None:
         """Wait for more than has been `seen`, and look now and then whether the peers still live."""

@@ -127,13 +127,12 @@ class Connection:
         self._posts.append(post)
         if not self._is_woken:
             self._is_woken = True
-            with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._something.set)
+            self.call(self._something.set)
         return True
 
     def call(self, act: Any, *arguments: Any) -> None:
         """Run `act` in the connection's thread."""
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(act, *arguments)
 
     def close(self) -> None:

@@ -55,11 +55,11 @@ class MQTTStore(Store):
         mark = int.from_bytes(os.urandom(8), "little")
         mine = job.here(world_size or 0, rank) if of is None else of
         name = place.run or NAME
-        self._end: MqttStoreServer | MqttStoreClient = (
-            MqttStoreServer(place, name, mark, clock, mine, guard)
-            if rank == 0
-            else MqttStoreClient(place, name, mark, clock, mine)
-        )
+        self._end: MqttStoreServer | MqttStoreClient
+        if rank == 0:
+            self._end = MqttStoreServer(place, name, mark, clock, mine, guard)
+        else:
+            self._end = MqttStoreClient(place, name, mark, clock, mine)
         self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
         self._finalizer = weakref.finalize(self, self._end.close)
 

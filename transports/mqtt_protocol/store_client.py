@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from transports import frames as streams
 from transports.clock import Clock
-from transports.errors import DistNetworkError, DistStoreError, OtherJob
+from transports.errors import DistNetworkError, OtherJob
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
@@ -56,12 +56,7 @@ class MqttStoreClient(MqttStoreEnd):
 
     def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         request = StoreRequest(operation, list(keys), list(values), timeout)
-        body = protocol.pack_request(request)[streams.LENGTH :]
-        if len(body) > MAX_BODY:
-            raise DistStoreError(
-                f"{operation} of {len(body)} bytes: a broker takes {MAX_BODY}. A store is meant for "
-                "small values; send large ones as tensors"
-            )
+        body = protocol.pack_request(request, MAX_BODY)[streams.LENGTH :]
         with self.changed:
             number = self._number
             self._number += 1

@@ -311,7 +311,8 @@ class MqttStoreServer(MqttStoreEnd):
         if asker.on_the_way >= ROOM or self._on_the_way >= ROOM_FOR_ALL:
             self.dropped["no room"] += 1
         else:
-            frame = self._frame(frames.ANSWER, mark, number, _packed(answer))
+            body = protocol.pack_answer(answer, MAX_BODY)[streams.LENGTH :]
+            frame = self._frame(frames.ANSWER, mark, number, body)
             asker.on_the_way += len(frame)
             self._on_the_way += len(frame)
             tag = mark, len(frame)
@@ -325,13 +326,3 @@ class MqttStoreServer(MqttStoreEnd):
             self.changed.notify_all()
             self._connection.post(Publication(self._topics.owner, b"", 1, True))
         self._connection.close()
-
-
-def _packed(answer: list[bytes] | Exception) -> bytes:
-    nbytes = 0 if isinstance(answer, Exception) else sum(map(len, answer)) + 4 * len(answer)
-    data = b"" if nbytes > MAX_BODY else protocol.pack_answer(answer)[streams.LENGTH :]
-    if max(len(data), nbytes) > MAX_BODY:
-        nbytes = max(len(data), nbytes)
-        too_long = DistStoreError(f"an answer of {nbytes} bytes; a broker takes {MAX_BODY}")
-        return protocol.pack_answer(too_long)[streams.LENGTH :]
-    return data

@@ -102,12 +102,6 @@ class SignedFile:
         self.file.close()
         return is_last
 
-    def __enter__(self) -> SignedFile:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.leave()
-
     def remove(self) -> None:
         """Take the name away; those who have the file open keep it."""
         _remove(self.path, self.file)

@@ -190,14 +190,10 @@ class FaultInjector:
         """Whether a clog is in the way, which calls `again` when it ends. At the departure ways
         "out" count and at the landing ways "in", so one of them is the `other`."""
         src, dst, now = message.src.rank, message.dst.rank, self.clock.now()
-        stops = [
-            clog
-            for clog in self._clogs
-            if clog.way != other
-            and clog.stops(src, dst, now)
-            and (clog.rank == dst if other == "out" else clog.rank == src)
-        ]
-        for clog in stops:
+        here = dst if other == "out" else src
+        for clog in self._clogs:
+            if clog.way == other or clog.rank != here or not clog.stops(src, dst, now):
+                continue
             if clog.until is None:
                 self._note(f"a message from rank {src} to rank {dst} is held for ever by {clog}")
             else:
