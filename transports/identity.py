@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from transports.plain_text import clean
@@ -42,9 +42,6 @@ class PeerIdentity:
         except PermissionError:
             pass
         return True
-
-    def card(self) -> dict[str, str | int]:
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"process {self.pid} on {clean(self.host, lines=False)}"

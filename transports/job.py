@@ -20,7 +20,7 @@ import re
 import struct
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,9 +91,6 @@ class Launched:
     def is_over(self, here: PeerIdentity) -> bool:
         """Whether its launcher has ended, as far as that can be seen."""
         return self.by is not None and self.by.is_watched_from(here) and not self.by.is_alive()
-
-    def packed(self) -> dict[str, Any]:
-        return {**vars(self), "by": None if self.by is None else self.by.card()}
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ def draw(ranks: int = 0, script: str = "", name: str = "", id: str = "") -> str:
     mine = Launched(
         id or os.urandom(8).hex(), ranks, name[:40], (script or script_name())[:60], _user(), _now(), identity.here()
     )
-    return json.dumps([each.packed() for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])
+    return json.dumps([asdict(each) for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])
 
 
 def read(value: str) -> list[Launched]:

@@ -47,14 +47,14 @@ class MqttTransport(WireTransport):
     scheme = "mqtt"
     costs = MessageCosts(800e-6, 150e6)
     usual_delay = 2.0
+    _inbox: Inbox  # once it is open
+    _peer_table: PeerTable
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
         self._broker: launch.BrokerProcess | None = None
-        self._peer_table: PeerTable | None = None
         self._changed = clock.condition()  # replaced by the exchange's
-        self._inbox: Inbox | None = None
         self._driving = False
         self._torn: Peer | None = None  # whose frame is being delivered, or was broken off
 
@@ -75,7 +75,7 @@ class MqttTransport(WireTransport):
             peer_table.connection.close()
             if location.broker is not None:
                 location.broker.stop()
-            self._peer_table = self._broker = None
+            self._broker = None
             raise
         self._state = "open"
 
@@ -173,7 +173,6 @@ class MqttTransport(WireTransport):
 
     def _deliver(self, peer: Peer, frame: Frame | None) -> None:
         inbox = self._inbox
-        assert inbox is not None, "only a connected transport delivers"
         if frame is None:
             assert peer.lost is not None, "this mark follows the loss"
             inbox.lost(peer.rank, peer.lost)
@@ -254,7 +253,6 @@ class MqttTransport(WireTransport):
 
     def _opened(self) -> PeerTable:
         self._demand_open()
-        assert self._peer_table is not None, "an open transport has its peers"
         return self._peer_table
 
     # -- closing ----------------------------------------------------------------------------
@@ -262,7 +260,7 @@ class MqttTransport(WireTransport):
     def close(self) -> None:
         with self._changed:
             was_open, self._state = self._state == "open", "closed"
-            if not was_open or self._peer_table is None:
+            if not was_open:
                 return
             peer_table = self._peer_table
             peer_table.is_leaving = True

@@ -225,7 +225,7 @@ def test_a_planted_file_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConnectError, match="another run"):
             signed_file.attach(path, bytes(16), ends.KEY)
         path.chmod(0o640)
-        with pytest.raises(TrustError, match=r"nobody else can open.*mode 640"):
+        with pytest.raises(TrustError, match=r"nobody else can open.*mode 0640"):
             signed_file.attach(path, good.generation, ends.KEY)
         path.chmod(0o600)
         link = tmp_path / "link.rings"

@@ -33,9 +33,8 @@ try:
     import aiomqtt
 except ImportError as error:
     raise ImportError(
-        "mqtt:// needs aiomqtt: pip install 'aiomqtt>=2.5,<3'. (It is the same library as "
-        "asyncio-mqtt under its present name; the last release under the old name, of 2023, does "
-        "not start with the paho-mqtt that pip installs today.)"
+        "mqtt:// needs aiomqtt: pip install 'aiomqtt>=2.5,<3'. (It was called asyncio-mqtt; the last release under that "
+        "name, of 2023, does not start with the paho-mqtt that pip installs today.)"
     ) from error
 
 TICK = 0.25  # seconds between two looks at the time

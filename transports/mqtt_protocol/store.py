@@ -47,9 +47,8 @@ class MQTTStore(Store):
         place = addresses.parse(address)
         if not place.host:
             raise ValueError(
-                f"{address!r} names no broker, and ranks that have only a store to find each other "
-                "cannot find one whose port nobody knows. Run `python -m transports.broker --port "
-                "1883` (or mosquitto) and write mqtt://host:1883"
+                f"{address!r} names no broker, and no rank finds one whose port nobody knows. Run "
+                "`python -m transports.broker --port 1883` (or mosquitto) and write mqtt://host:1883"
             )
         self.place, self.rank, self.world_size = place, rank, world_size
         mark = int.from_bytes(os.urandom(8), "little")

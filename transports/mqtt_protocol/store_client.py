@@ -47,9 +47,8 @@ class MqttStoreClient(MqttStoreEnd):
         if self._down_since is not None:
             return f"{self.why_away(seconds)}. {self._connection.why_vain()}"
         return (
-            f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at "
-            f"{self.address.shown}. Rank 0 does, from when it comes: look at its first error, and "
-            "whether it uses this broker, this name, and the same MINITORCH_DIST_KEY"
+            f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at {self.address.shown}. Rank 0 does: "
+            "look at its first error, and whether it uses this broker, this name, and the same MINITORCH_DIST_KEY"
         )
 
     # -- commands ---------------------------------------------------------------------------

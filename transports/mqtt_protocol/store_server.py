@@ -82,10 +82,7 @@ class MqttStoreServer(MqttStoreEnd):
         return self._is_known
 
     def _why_not_ready(self, seconds: float) -> str:
-        return (
-            f"waited {seconds:.1f} s for the broker at {self.address.shown}: "
-            f"{self._why_down}. {self._connection.why_vain()}"
-        )
+        return f"{self.why_away(seconds)}. {self._connection.why_vain()}"
 
     # -- commands ---------------------------------------------------------------------------
 

@@ -356,10 +356,7 @@ class LogInlet:
         begin = _BEGIN.size + header_bytes
         inline = nbytes if nbytes <= INLINE else 0
         if header_bytes > MAX_HEADER or nbytes > MAX_PAYLOAD or length != begin + inline:
-            raise Damaged(
-                f"a message begins with a record of {length} bytes and tells of a header of "
-                f"{header_bytes} and a payload of {nbytes}, which cannot be"
-            )
+            raise Damaged(f"a record of {length} bytes tells of a header of {header_bytes} and a payload of {nbytes}")
         sink = inbox.sink(self.src, record[_BEGIN.size : begin], nbytes)
         if inline:
             sink.write(memoryview(record)[begin:])

@@ -320,7 +320,4 @@ class RingReader(RingEnd):
 
 
 def _nonsense(word: int, nbytes: int) -> Damaged:
-    return Damaged(
-        f"a message begins with the words {word:#x} and {nbytes}: there is no such header (at most "
-        f"{MAX_HEADER} bytes) or no such payload (at most {MAX_PAYLOAD})"
-    )
+    return Damaged(f"a message begins with the words {word:#x} and {nbytes}, which are no lengths")

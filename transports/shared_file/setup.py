@@ -87,7 +87,7 @@ class Setup:
 
     def _introduce(self) -> list[PeerIdentity]:
         """The identities of all ranks; ConnectError if they were not given the same address."""
-        card = {"address": self.address, **identity.here().card()}
+        card = {"address": self.address, **vars(identity.here())}
         identities = []
         for rank, text in enumerate(self._exchange("file", json.dumps(card).encode())):
             try:

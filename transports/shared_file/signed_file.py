@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
-import stat
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,15 +61,9 @@ def read_terms(page: bytes, key: bytes) -> Terms:
     if len(mac) < _MAC or head[:8] != MAGIC:
         raise TrustError("it does not begin like a file of this transport")
     if version != VERSION:
-        raise TrustError(
-            f"it is of version {version}, and this program speaks {VERSION}. Install the same version of "
-            "minitorch_dist for every rank"
-        )
+        raise TrustError(f"it is of version {version}, and ours is {VERSION}. Install one version for every rank")
     if not hmac.compare_digest(hmac.digest(key, head, "sha256"), mac):
-        raise TrustError(
-            "it was not signed with this job's key: another job made it, or somebody planted it. "
-            "All ranks need the same MINITORCH_DIST_KEY"
-        )
+        raise TrustError("it was not signed with this job's key. All ranks need the same MINITORCH_DIST_KEY")
     _, _, mode, world_size, room, generation, *said = _HEADER.unpack(head)
     if mode >= len(MODES):
         raise TrustError(f"its mode is {mode}, and there are {len(MODES)}")
@@ -165,10 +158,8 @@ def sweep(base: Path) -> list[str]:
             maker = page[104:168]
             if is_ours and file.lock():  # and not in use
                 _remove(path, file)
-                said.append(
-                    f"removed {path}, a stale file: it was left by {_text(maker)}, and no "
-                    "process uses it any more, so that run has crashed"
-                )
+                left = f"it was left by {_text(maker)}, and no process uses it any more"
+                said.append(f"removed {path}, a stale file: {left}, so that run has crashed")
     return said
 
 
@@ -179,13 +170,8 @@ def _signed_part(path: Path) -> Path:
 def _open(path: Path) -> tuple[Held, bytes]:
     """Open a file, and its first page; it must be our own, and closed to others."""
     file = Held(keeper.open_file(_signed_part(path), os.O_RDWR))
-    facts = os.fstat(file.number)
-    if facts.st_uid != os.geteuid() or facts.st_mode & 0o77:
-        raise TrustError(
-            f"{path} is refused: it must be a plain file of this user (number {os.geteuid()}) "
-            f"that nobody else can open, and it is of user {facts.st_uid} with mode "
-            f"{stat.S_IMODE(facts.st_mode):o}"
-        )
+    if odd := keeper.why_not_ours(file.number, 0o077):
+        raise TrustError(f"{path} is refused: it must be a file of this user that nobody else can open, and it {odd}")
     return file, os.pread(file.number, PAGE, 0)
 
 

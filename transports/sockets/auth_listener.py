@@ -155,10 +155,8 @@ class AuthListener:
 
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {why}" for why, count in self.refused.items())
-        return (
-            f"<AuthListener {endpoints.shown(self.host, self.port)}, {len(self._strangers)} before it, "
-            f"refused {told or 'nobody'}>"
-        )
+        where = endpoints.shown(self.host, self.port)
+        return f"<AuthListener {where}, {len(self._strangers)} before it, refused {told or 'nobody'}>"
 
 
 def dial(
@@ -176,9 +174,8 @@ def dial(
             why: OSError = error
         if deadline.is_over():
             raise DistNetworkError(
-                f"no connection to {endpoints.shown(host, port)} within {deadline.seconds} s: "
-                f"{why.strerror or why}. Is the program there running, is the host's name right, "
-                "and do firewalls let it through?"
+                f"no connection to {endpoints.shown(host, port)} within {deadline.seconds} s: {why.strerror or why}. Does the "
+                "program there run, is the host's name right, and do firewalls let it through?"
             ) from why
         clock.sleep(RETRY)
 

@@ -18,7 +18,6 @@ there already (`tempfile.NamedTemporaryFile`) is empty again.
 from __future__ import annotations
 
 import os
-import stat
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
@@ -191,14 +190,9 @@ class Log:
             self.has_made = create
         except FileExistsError:
             file = Held(keeper.open_file(self.path, os.O_RDWR))
-        found = os.fstat(file.number)
-        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        if odd := keeper.why_not_ours(file.number, 0o022):
             file.close()
-            raise TrustError(
-                f"{self.path} belongs to user {found.st_uid} with mode "
-                f"{stat.S_IMODE(found.st_mode):04o}: others could write into this store. Take "
-                "another name, in a folder of your own"
-            )
+            raise TrustError(f"{self.path} {odd}: others could write into this store. Take a name in a folder of yours")
         return file
 
     def _read(self) -> None:

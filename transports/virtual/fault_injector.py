@@ -68,10 +68,8 @@ class Hit:
 
     def __str__(self) -> str:
         by = f" by {in_words(self.late)}" if self.late else ""
-        return (
-            f"{self.fault.kind}{by}: message {self.number} from rank {self.src} to rank {self.dst}, "
-            f"at {in_words(self.at)}"
-        )
+        message = f"message {self.number} from rank {self.src} to rank {self.dst}"
+        return f"{self.fault.kind}{by}: {message}, at {in_words(self.at)}"
 
 
 @dataclass(slots=True)
