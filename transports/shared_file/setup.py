@@ -99,10 +99,8 @@ class Setup:
                     f"rank {rank} left {text[:80]!r} in the store, which is no card of this transport"
                 ) from error
             if address != self.address:
-                raise ConnectError(
-                    f"rank {self.rank} was told to meet at {self.address} and rank {rank} at "
-                    f"{address}; all ranks need the same address"
-                )
+                what = f"rank {self.rank} was told to meet at {self.address} and rank {rank} at {address}"
+                raise ConnectError(f"{what}; all ranks need the same address")
         return identities
 
     def _lead(self, identities: Sequence[PeerIdentity]) -> SignedFile:

@@ -167,10 +167,8 @@ class Log:
                 break
             self._file.close()
             if not create:
-                raise DistStoreError(
-                    f"{self.path} was deleted or replaced while this store used it. Leave the "
-                    "deleting to the store: its last user does it"
-                )
+                advice = "Leave the deleting to the store: its last user does it"
+                raise DistStoreError(f"{self.path} was deleted or replaced while this store used it. {advice}")
             self.has_made = False  # its last user deleted it between our open and our lock
         was_whole, self._is_whole = self._is_whole, False  # until this has come to its end
         try:
