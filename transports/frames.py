@@ -68,4 +68,4 @@ def unpack(data: bytes | bytearray | memoryview, offset: int = 0) -> tuple[int, 
 
 
 def too_long(announced: tuple[int, int], allowed: tuple[int, int]) -> FrameError:
-    return FrameError(f"a frame announces {announced} bytes of header and payload, and {allowed} are allowed")
+    return FrameError(f"a frame announces {announced} bytes of header and payload, more than {allowed}")
