@@ -61,7 +61,7 @@ def read_terms(page: bytes, key: bytes) -> Terms:
     if len(mac) < _MAC or head[:8] != MAGIC:
         raise TrustError("it does not begin like a file of this transport")
     if version != VERSION:
-        raise TrustError(f"it is of version {version}, and ours is {VERSION}. Install one version for every rank")
+        raise TrustError(f"it is of version {version}, and this program speaks {VERSION}. Install one version for all")
     if not hmac.compare_digest(hmac.digest(key, head, "sha256"), mac):
         raise TrustError("it was not signed with this job's key. All ranks need the same MINITORCH_DIST_KEY")
     _, _, mode, world_size, room, generation, *said = _HEADER.unpack(head)
