@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from transports import frames
@@ -33,14 +34,14 @@ class StoreRequest(NamedTuple):
     seconds: float
 
 
-def pack(fields: Sequence[bytes], most: int = MAX_MESSAGE) -> bytes:
+def pack(fields: Sequence[bytes], most: float = inf) -> bytes:
     """A whole frame."""
     return b"".join(pieces(fields, most))
 
 
-def pieces(fields: Sequence[bytes], most: int) -> list[bytes]:
+def pieces(fields: Sequence[bytes], most: float) -> list[bytes]:
     """A whole frame, in pieces; long fields are not copied. Nothing is put together for a frame that is too long."""
-    nbytes = _LENGTH.size * (len(fields) + 1) + sum(map(len, fields))
+    most, nbytes = min(most, MAX_MESSAGE), _LENGTH.size * (len(fields) + 1) + sum(map(len, fields))
     if nbytes > most:
         raise DistStoreError(
             f"{nbytes} bytes are too many for a store, at most {most}: it is meant for small values; send large ones as tensors"
@@ -92,7 +93,7 @@ def frame_length(buffer: bytes | bytearray) -> int | None:
     return frames.LENGTH + length
 
 
-def pack_request(request: StoreRequest, most: int = MAX_MESSAGE) -> bytes:
+def pack_request(request: StoreRequest, most: float = inf) -> bytes:
     if len(request.keys) + len(request.values) > MAX_FIELDS:
         raise DistStoreError(
             f"{request.operation} with {len(request.keys)} keys and {len(request.values)} values: a store takes at "
@@ -118,12 +119,12 @@ def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
         raise frames.FrameError(f"this is no request to a store: {error}") from error
 
 
-def pack_answer(answer: Sequence[bytes] | Exception, most: int = MAX_MESSAGE) -> bytes:
+def pack_answer(answer: Sequence[bytes] | Exception, most: float = inf) -> bytes:
     """A whole frame; of an answer that is too long, that it is."""
     return b"".join(answer_pieces(answer, most))
 
 
-def answer_pieces(answer: Sequence[bytes] | Exception, most: int = MAX_MESSAGE) -> list[bytes]:
+def answer_pieces(answer: Sequence[bytes] | Exception, most: float = inf) -> list[bytes]:
     """The same in pieces."""
     try:
         return pieces(_answer_fields(answer), most)
