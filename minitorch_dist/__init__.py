@@ -75,6 +75,30 @@ from minitorch_dist.tensors.generator import (
 )
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.limits import finfo as finfo, iinfo as iinfo
+from minitorch_dist.tensors.makers.creation import (
+    as_tensor as as_tensor,
+    empty as empty,
+    empty_like as empty_like,
+    from_numpy as from_numpy,
+    frombuffer as frombuffer,
+    full as full,
+    full_like as full_like,
+    ones as ones,
+    ones_like as ones_like,
+    tensor as tensor,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from minitorch_dist.tensors.makers.random import (
+    normal as normal,
+    rand as rand,
+    rand_like as rand_like,
+    randint as randint,
+    randn as randn,
+    randn_like as randn_like,
+    randperm as randperm,
+)
+from minitorch_dist.tensors.makers.ranges import arange as arange, eye as eye, linspace as linspace
 from minitorch_dist.tensors.ops.along_axes.extrema import (
     amax as amax,
     amin as amin,
@@ -204,20 +228,7 @@ from minitorch_dist.tensors.ops.linear_algebra.products import (
     mm as mm,
     outer as outer,
 )
-from minitorch_dist.tensors.ops.making.creation import (
-    as_tensor as as_tensor,
-    empty as empty,
-    empty_like as empty_like,
-    full as full,
-    full_like as full_like,
-    ones as ones,
-    ones_like as ones_like,
-    tensor as tensor,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
 from minitorch_dist.tensors.ops.making.draws import multinomial as multinomial
-from minitorch_dist.tensors.ops.making.exchange import from_numpy as from_numpy, frombuffer as frombuffer
 from minitorch_dist.tensors.ops.making.legacy import (
     BFloat16Tensor as BFloat16Tensor,
     BoolTensor as BoolTensor,
@@ -228,16 +239,6 @@ from minitorch_dist.tensors.ops.making.legacy import (
     IntTensor as IntTensor,
     LongTensor as LongTensor,
 )
-from minitorch_dist.tensors.ops.making.random import (
-    normal as normal,
-    rand as rand,
-    rand_like as rand_like,
-    randint as randint,
-    randn as randn,
-    randn_like as randn_like,
-    randperm as randperm,
-)
-from minitorch_dist.tensors.ops.making.ranges import arange as arange, eye as eye, linspace as linspace
 from minitorch_dist.tensors.ops.shapes.axes import permute as permute, t as t, transpose as transpose
 from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes as broadcast_shapes
 from minitorch_dist.tensors.ops.shapes.joining import cat as cat, concat as concat, stack as stack, vstack as vstack

@@ -140,6 +140,13 @@ def no_method(self: object, name: str) -> Any:
     raise AttributeError(told, name=name, obj=self)
 
 
+def refuse_options(of: str, **options: Any) -> None:
+    """NotImplementedError for an option of torch's that is given and not offered."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise NotImplementedError(f"{name} is not offered for {of} here; PyTorch has it")
+
+
 class Gone:
     """An attribute of a class that torch has and we no longer have: on the class, and on its instances."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.ops.making.exchange import from_numpy
+from minitorch_dist.tensors.makers.creation import from_numpy
 from minitorch_dist.tensors.tensor import Tensor
 
 

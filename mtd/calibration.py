@@ -151,24 +151,30 @@ def load(path: str) -> Fit | None:
     return Fit(link.latency, link.per_byte, {}, costs, draws, scatter)
 
 
-def exchanges(trips: int, exchange: Exchange, sizes: Sequence[int] = SIZES) -> dict[int, list[int]]:
-    """On each rank: the picoseconds of some exchanges of each size, one after the other."""
-    group, found = world.current().default_group, dict[int, list[int]]()
-    for nbytes in sizes:
-        message, into = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8)
-        body = partial(_timed, exchange, trips, message, into, found.setdefault(nbytes, []))
-        group.run(Fingerprint("custom", np.dtype(np.uint8), (nbytes,)), body)
+def spans(trips: int, call: Callable[[int], object], before: Callable[[], object] = int) -> list[int]:
+    """The picoseconds of some calls, one after the other. `before`: what is not counted, before each."""
+    clock, found = world.current().clock, []
+    for trip in range(1, trips + 1):
+        before()
+        start = clock.now()
+        call(trip)
+        found.append(clock.now() - start)
     return found
 
 
-def _timed(
-    exchange: Exchange, trips: int, message: Array, into: Array, times: list[int], operation: CollectiveOperation
-) -> None:
-    clock = world.current().clock
-    for trip in range(1, trips + 1):
-        start = clock.now()
-        exchange(operation, message, into, trip)
-        times.append(clock.now() - start)
+def exchanges(trips: int, exchange: Exchange, sizes: Sequence[int] = SIZES) -> dict[int, list[int]]:
+    """On each rank: the picoseconds of some exchanges of each size, one after the other."""
+    return {nbytes: _exchanges(trips, exchange, nbytes) for nbytes in sizes}
+
+
+def _exchanges(trips: int, exchange: Exchange, nbytes: int) -> list[int]:
+    message, into, found = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8), list[int]()
+
+    def body(operation: CollectiveOperation) -> None:
+        found.extend(spans(trips, partial(exchange, operation, message, into)))
+
+    world.current().default_group.run(Fingerprint("custom", np.dtype(np.uint8), (nbytes,)), body)
+    return found
 
 
 def ping_pong(operation: CollectiveOperation, message: Array, into: Array, trip: int) -> None:
@@ -192,16 +198,12 @@ def shift(operation: CollectiveOperation, message: Array, into: Array, trip: int
 
 def additions(trips: int) -> dict[int, list[int]]:
     """One rank: an array added to another, for some sizes."""
-    clock, found = world.current().clock, {}
-    for nbytes in SIZES[2:]:
-        mine, theirs = np.zeros((2, nbytes // 4), np.float32)
-        times = []
-        for _ in range(trips):
-            start = clock.now()
-            np.add(mine, theirs, out=mine)
-            times.append(clock.now() - start)
-        found[nbytes] = times
-    return found
+    return {nbytes: _additions(trips, nbytes) for nbytes in SIZES[2:]}
+
+
+def _additions(trips: int, nbytes: int) -> list[int]:
+    mine, theirs = np.zeros((2, nbytes // 4), np.float32)
+    return spans(trips, lambda _: np.add(mine, theirs, out=mine))
 
 
 def fit_all(measured: Measured) -> Fit:
@@ -278,17 +280,10 @@ def timed(collective: str, algorithm: str, nbytes: int, turns: int) -> int:
 
 def calls_of(collective: str, algorithm: str, nbytes: int, turns: int) -> list[int]:
     """On each rank: the picoseconds of each call."""
-    here = world.current()
-    array = np.zeros(nbytes // 4, np.float32)
-    times = []
+    group, array = world.current().default_group, np.zeros(nbytes // 4, np.float32)
     call = getattr(collectives, collective)
-    for turn in range(turns + 1):
-        collectives.barrier(here.default_group)
-        start = here.clock.now()
-        call(here.default_group, array, how=How(algorithm))
-        if turn:  # the first one makes the plan
-            times.append(here.clock.now() - start)
-    return times
+    found = spans(turns + 1, lambda _: call(group, array, how=How(algorithm)), partial(collectives.barrier, group))
+    return found[1:]  # the first one makes the plan
 
 
 class Check(NamedTuple):

@@ -113,14 +113,10 @@ def _seconds(function: Callable[[], Any], repeats: int, within: int) -> float:
 
 def save(device: Device, path: str | Path) -> None:
     """Write a device to a file that `sim.gpu` reads."""
+    words = {name: getattr(device, name) for name in ("launch", "top", "half", "contention", "fitted", "memory")}
     words = {
         "bandwidth": round(device.bandwidth),
-        "launch": device.launch,
-        "top": device.top,
-        "half": device.half,
-        "contention": device.contention,
-        "fitted": device.fitted,
-        **({} if device.memory is None else {"memory": device.memory}),
+        **{name: value for name, value in words.items() if value is not None},
     }
     lines = [f"[{json.dumps(device.name)}]"]
     lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in words.items()]

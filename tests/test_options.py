@@ -51,7 +51,7 @@ def test_every_command_is_in_one_group() -> None:
     ("words", "name", "value"),
     [
         ("contest mine.py --network nodes", "net", ["nodes"]),
-        ("capstone --worlds alone", "net", "alone"),
+        ("capstone --worlds alone", "net", ["alone"]),
         ("wire 13 --over tcp", "net", ["tcp"]),
         ("verify tcp:// --bytes 1KB 2KB", "size", ["1KB", "2KB"]),
         ("verify tcp:// --turns=3", "rounds", 3),

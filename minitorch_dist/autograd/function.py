@@ -137,18 +137,15 @@ class FunctionCtx(TorchNode):
             )
         found: list[TensorBase | None] = []
         for place, (result, is_tensor) in enumerate(zip(results, self.tensor_args, strict=True)):
-            if not is_tensor:
-                if result is not None:
-                    raise RuntimeError(
-                        f"function {self.name_} returned a gradient different than None at position "
-                        f"{place + 1}, but the corresponding forward input was not a Variable"
-                    )
-            elif result is None or self.edges[len(found)] is None:
+            if is_tensor and (result is None or self.edges[len(found)] is None):
                 found.append(None)
-            elif not isinstance(result, TensorBase):
-                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
-            else:
+            elif is_tensor and isinstance(result, TensorBase):
                 found.append(self._fitted(len(found), result))
+            elif is_tensor or result is not None:
+                raise RuntimeError(
+                    f"function {self.name_} returned {type(result).__name__} as gradient {place + 1}: expected a tensor or None "
+                    "for an argument of forward that is a tensor, and None for any other"
+                )
         return found
 
     def _fitted(self, index: int, grad: TensorBase) -> TensorBase:

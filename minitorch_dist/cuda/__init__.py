@@ -8,7 +8,6 @@ from minitorch_dist.cuda.current import (
     current_device as current_device,
     device as device,
     device_count as device_count,
-    get_arch_list as get_arch_list,
     get_device_capability as get_device_capability,
     get_device_name as get_device_name,
     get_device_properties as get_device_properties,
@@ -33,7 +32,6 @@ from minitorch_dist.cuda.memory import (
 from minitorch_dist.cuda.random import (
     get_rng_state as get_rng_state,
     get_rng_state_all as get_rng_state_all,
-    initial_seed as initial_seed,
     manual_seed as manual_seed,
     manual_seed_all as manual_seed_all,
     set_rng_state as set_rng_state,
@@ -42,7 +40,6 @@ from minitorch_dist.cuda.random import (
 from minitorch_dist.cuda.streams import (
     Event as Event,
     Stream as Stream,
-    StreamContext as StreamContext,
     current_stream as current_stream,
     default_stream as default_stream,
     set_stream as set_stream,

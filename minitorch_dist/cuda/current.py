@@ -117,10 +117,6 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available()
 
 
-def get_arch_list() -> list[str]:
-    return []
-
-
 def synchronize(device: Device | str | int | None = None) -> None:
     """Returns at once: every operation is finished when its call returns."""
     index_of(device)

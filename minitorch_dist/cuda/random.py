@@ -23,11 +23,6 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def initial_seed() -> int:
-    index_of()
-    return generator.initial_seed()
-
-
 def get_rng_state(device: Device | str | int = "cuda") -> Any:
     index_of(device)
     return generator.get_rng_state()

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from minitorch_dist.cuda.current import index_of
@@ -108,23 +110,16 @@ def set_stream(stream: Stream | None) -> None:
         pools.set_current(stream.device_index)
 
 
-class StreamContext:
-    """Makes a stream, and its device, the current one inside a block; None changes nothing."""
-
-    def __init__(self, stream: Stream | None) -> None:
-        self.stream = stream
-
-    def __enter__(self) -> None:
-        if self.stream is not None:
-            self._device = pools.current()
-            self._before = current_stream(self.stream.device)
-            set_stream(self.stream)
-
-    def __exit__(self, *exc: object) -> None:
-        if self.stream is not None:
-            set_stream(self._before)
-            pools.set_current(self._device)
-
-
-def stream(stream: Stream | None) -> StreamContext:
-    return StreamContext(stream)
+@contextmanager
+def stream(stream: Stream | None) -> Iterator[None]:
+    """Make a stream, and its device, the current one inside a block; None changes nothing."""
+    if stream is None:
+        yield
+        return
+    device, before = pools.current(), current_stream(stream.device)
+    set_stream(stream)
+    try:
+        yield
+    finally:
+        set_stream(before)
+        pools.set_current(device)

@@ -20,7 +20,7 @@ import numpy as np
 from minitorch_dist.datasets.mnist import ImageDataset
 from minitorch_dist.datasets.strokes import STYLES, pen
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import rand, randint, randn
+from minitorch_dist.tensors.makers.random import rand, randint, randn
 
 Array = np.ndarray[Any, Any]
 

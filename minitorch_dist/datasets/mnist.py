@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
-from minitorch_dist.tensors.ops.making.exchange import from_numpy
+from minitorch_dist.tensors.makers.creation import from_numpy
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.utils.data.dataset import Dataset
 

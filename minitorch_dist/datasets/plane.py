@@ -7,8 +7,8 @@ from math import pi
 import numpy as np
 
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.exchange import from_numpy
-from minitorch_dist.tensors.ops.making.random import rand, randn
+from minitorch_dist.tensors.makers.creation import from_numpy
+from minitorch_dist.tensors.makers.random import rand, randn
 from minitorch_dist.tensors.tensor import Tensor
 
 

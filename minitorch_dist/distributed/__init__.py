@@ -79,6 +79,7 @@ from minitorch_dist.distributed.exceptions import (
     QueueEmptyError as QueueEmptyError,
 )
 from minitorch_dist.distributed.grad_bucket import GradBucket as GradBucket
+from minitorch_dist.distributed.groups import GroupMember as GroupMember, ProcessGroup as ProcessGroup, group as group
 from minitorch_dist.distributed.reduce_op import (
     ReduceOp as ReduceOp,
     _make_nccl_premul_sum as _make_nccl_premul_sum,
@@ -101,11 +102,6 @@ from minitorch_dist.distributed.torch_api.object_collectives import (
     gather_object as gather_object,
     monitored_barrier as monitored_barrier,
     scatter_object_list as scatter_object_list,
-)
-from minitorch_dist.distributed.torch_api.process_group import (
-    GroupMember as GroupMember,
-    ProcessGroup as ProcessGroup,
-    group as group,
 )
 from minitorch_dist.distributed.torch_api.tensor_collectives import (
     _all_gather_base as _all_gather_base,

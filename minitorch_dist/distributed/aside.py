@@ -75,6 +75,3 @@ class Aside:
             answer.find()
             with self._changed:
                 self._changed.notify_all()
-
-    def __repr__(self) -> str:
-        return f"<Aside {self._name}, {'busy' if self._is_busy else 'idle'}, {len(self._waiting)} waiting>"

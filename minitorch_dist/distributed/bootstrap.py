@@ -18,13 +18,13 @@ from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from types import MethodType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import backends, exit_check, forked, rendezvous, slow_start, traces, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.exceptions import DistError, DistNetworkError, DistStoreError
 from minitorch_dist.distributed.flight import FlightRecorder
-from minitorch_dist.distributed.groups import Group, everybody
+from minitorch_dist.distributed.groups import ProcessGroup, everybody
 from minitorch_dist.distributed.mail.mailbox import Mailbox
 from minitorch_dist.distributed.world import World
 from transports import job, registry
@@ -62,6 +62,18 @@ def check_timeout(timeout: Any) -> None:
         raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
 
 
+class WorldRequest(NamedTuple):
+    """The arguments of a rank that asks for a world. It gives a store, or the address of one."""
+
+    name: Backend
+    init_method: str | None
+    timeout: timedelta
+    world_size: int
+    rank: int
+    store: Store | None
+    options: Any
+
+
 def init(
     backend: str | None,
     init_method: str | None,
@@ -69,7 +81,6 @@ def init(
     world_size: int,
     rank: int,
     store: Store | None,
-    kind: type[Group],
     options: Any = None,
 ) -> World:
     """Make this rank's world; the arguments have passed `check_arguments`."""
@@ -89,46 +100,30 @@ def init(
     clock = world.place().clock
     deadline = clock.deadline(timeout.total_seconds())
     with slow_start.saying("init_process_group", clock) as word:
-        return _begin(name, init_method, timeout, world_size, rank, store, kind, options, deadline, word)
+        return _begin(WorldRequest(name, init_method, timeout, world_size, rank, store, options), deadline, word)
 
 
-def _begin(
-    name: Backend,
-    init_method: str | None,
-    timeout: timedelta,
-    world_size: int,
-    rank: int,
-    store: Store | None,
-    kind: type[Group],
-    options: Any,
-    deadline: Deadline,
-    word: slow_start.Word,
-) -> World:
+def _begin(asked: WorldRequest, deadline: Deadline, word: slow_start.Word) -> World:
     """Find the store, and the others in it."""
-    given, clock = world.place().given, world.place().clock
+    place, init_method = world.place(), asked.init_method
     while True:
-        found = store
+        found, rank, size = asked.store, asked.rank, asked.world_size
         try:
             if found is None:
                 assert init_method is not None
                 word.what = partial(slow_start.of_store, init_method)
-                found, rank_here, size = rendezvous.rendezvous(init_method, rank, world_size, timeout)
-                found.set_timeout(timeout)
-            else:
-                rank_here, size = rank, world_size
+                found, rank, size = rendezvous.rendezvous(init_method, rank, size, asked.timeout)
+                found.set_timeout(asked.timeout)
             word.what = partial(slow_start.of_ranks, PrefixStore("default_pg", found), size)
-            return _join(name, found, rank_here, size, timeout, deadline, kind, options, found is not store)
-        except DistNetworkError as error:
-            if found is None or found is store:
+            return _join(asked, found, rank, size, deadline)
+        except BaseException as error:
+            if found is None or found is asked.store:
                 raise
             found.close()
-            if isinstance(error, OtherJob) or not given.get("was_here") or deadline.is_over():
+            may_pass = isinstance(error, DistNetworkError) and not isinstance(error, OtherJob)
+            if not may_pass or not place.given.get("was_here") or deadline.is_over():
                 raise
-            clock.sleep(RETRY)  # the store was the last world's, which its master left only now
-        except BaseException:
-            if found is not None and found is not store:
-                found.close()
-            raise
+            place.clock.sleep(RETRY)  # the store was the last world's, which its master left only now
 
 
 def _adopt(name: Backend, timeout: timedelta | None, world_size: int, rank: int, given: dict[str, Any]) -> World:
@@ -147,18 +142,8 @@ def _adopt(name: Backend, timeout: timedelta | None, world_size: int, rank: int,
     return here
 
 
-def _join(
-    name: Backend,
-    store: Store,
-    rank: int,
-    size: int,
-    timeout: timedelta,
-    deadline: Deadline,
-    kind: type[Group],
-    options: Any,
-    is_ours: bool,
-) -> World:
-    place = world.place()
+def _join(asked: WorldRequest, store: Store, rank: int, size: int, deadline: Deadline) -> World:
+    place, name = world.place(), asked.name
     if not 0 <= rank < size:
         raise RuntimeError(f"rank < size. {rank} vs {size}" if rank >= size else f"rank {rank} < 0")
     given = place.given.get("address", "")  # by launch; or by mtdrun's --net
@@ -173,7 +158,7 @@ def _join(
     generation = arrive(root, rank, size, who(transport_kind, rank, size))
     keys = PrefixStore(str(generation), root)
     transport = transport_kind(rank, size, address, place.clock)
-    transport.patience = timeout.total_seconds()
+    transport.patience = asked.timeout.total_seconds()
     mailbox = Mailbox(transport)
     try:
         if place.given.get("journal", os.environ.get("MINITORCH_DIST_JOURNAL")):
@@ -195,9 +180,9 @@ def _join(
     FlightRecorder(mailbox, keys)
     mailbox.left_after = MethodType(exit_check.left_after, here)  # smaller than a partial
     here.origin = f"{os.environ.get('MINITORCH_DIST_GENERATION', '')}#{generation}"
-    here.group_kind = kind
-    here.own_store = store if is_ours else None
-    here.default_group = kind(here, "0", everybody(size), timeout.total_seconds(), name, "default_pg", options)
+    here.own_store = store if asked.store is None else None
+    limit = asked.timeout.total_seconds()
+    here.default_group = ProcessGroup(here, "0", everybody(size), limit, name, "default_pg", asked.options)
     place.world = here
     place.given["was_here"] = True
     if "visit" in place.given:
@@ -208,7 +193,7 @@ def _join(
             place.given["leaves"] = True
             atexit.register(_leave_with_the_process, place, os.getpid())
     if os.environ.get("TORCH_DIST_INIT_BARRIER", "0") == "1":
-        keys.barrier("init_barrier", size, timeout)
+        keys.barrier("init_barrier", size, asked.timeout)
     return here
 
 
@@ -249,10 +234,15 @@ def _named(store: Store, rank: str, who: str) -> str:
 
 
 def depart(store: Store, rank: int, generation: str, size: int) -> None:
-    """Say that we are gone, so that we may come again."""
-    store.set(f"left/{rank}/{generation}", b"")
-    if all(store.check([f"left/{r}/{generation}"]) for r in range(size)):
-        store.delete_key("world_size")  # the next world on this store may have another size
+    """Say that we are gone, so that we may come again; the store has to answer soon. No thread is begun for that: one
+    that begins where memory has run out is waited for without end by Python itself."""
+
+    def command(operation: str, key: str, *values: bytes) -> list[bytes]:
+        return store.command(operation, [key], values, DEPARTURE)
+
+    command("set", f"left/{rank}/{generation}", b"")
+    if int(command("add", f"left/{generation}", b"1")[0]) == size:
+        command("delete_key", "world_size")  # the next world on this store may have another size
 
 
 def _leave_with_the_process(place: world.WorldScope, process: int) -> None:
@@ -295,7 +285,7 @@ def _end(place: world.WorldScope) -> None:
     if here is None:
         return
     place.given.pop("fresh", None)
-    groups: list[Group] = list(here.groups.values())
+    groups: list[ProcessGroup] = list(here.groups.values())
     for group in groups:
         group.shutdown()
     for act in reversed(here.at_end):
@@ -306,23 +296,11 @@ def _end(place: world.WorldScope) -> None:
     if here.mailbox.recorder is not None:
         here.mailbox.recorder.close()
     if here.signs_off:
+        store = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
         with suppress(DistError, OSError):  # the master left first, and its store with it
-            _sign_off(here)
+            depart(store, here.rank, here.identity, here.world_size)
     if here.own_store is not None:
         here.own_store.close()
-
-
-def _sign_off(here: World) -> None:
-    """Say in the store that we are gone; it has to answer soon. No thread is begun for that: one that begins
-    where memory has run out is waited for without end by Python itself."""
-    root = here.store.underlying_store if isinstance(here.store, PrefixStore) else here.store
-
-    def command(operation: str, key: str, *values: bytes) -> list[bytes]:
-        return root.command(operation, [key], values, DEPARTURE)
-
-    command("set", f"left/{here.rank}/{here.identity}", b"")
-    if int(command("add", f"left/{here.identity}", b"1")[0]) == here.world_size:
-        command("delete_key", "world_size")  # the next world on this store may have another size
 
 
 def confess(error: BaseException) -> None:

@@ -166,9 +166,6 @@ class CircleFinder:
             after.append((source, held))
         return after
 
-    def __repr__(self) -> str:
-        return f"<CircleFinder of rank {self._mailbox.rank}, {len(self._waits)} waits>"
-
 
 _MESSAGE: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 

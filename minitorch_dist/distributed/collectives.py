@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.execution.layout import Vector
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -29,13 +29,9 @@ BARRIER: Final = Fingerprint("barrier")
 TYPICAL: Final = 1 << 12  # bytes of a block in an all_to_all, as far as the choice of a schedule goes
 
 
-def _even(count: int, itemsize: int, size: int) -> Callable[[Schedule], Vector]:
+def _even(count: int, itemsize: int, size: int, **more: Any) -> Callable[[Schedule], Vector]:
     """A vector in the chunks that the schedule wants."""
-    return partial(_cut_evenly, count, itemsize, size)
-
-
-def _cut_evenly(count: int, itemsize: int, size: int, schedule: Schedule) -> Vector:
-    return Vector(tuple(schedule.sizes(size, count).tolist()), itemsize)
+    return lambda schedule: Vector(tuple(schedule.sizes(size, count).tolist()), itemsize, **more)
 
 
 @lru_cache
@@ -52,30 +48,26 @@ def flat(array: Array) -> Array:
 # ------------------------------------------------------------------------------ from one, to one
 
 
-def broadcast(group: Group, array: Array, root: int, how: How = NOW) -> Work | None:
+def broadcast(group: ProcessGroup, array: Array, root: int, how: How = NOW) -> Work | None:
     """All arrays become the root's."""
     prepared = prepare_broadcast(group, array, root, how.algorithm)
     return prepared.run({"work": flat(array)}, how=how)
 
 
-def prepare_broadcast(group: Group, array: Array, root: int, algorithm: Algorithm = None) -> PreparedCall:
+def prepare_broadcast(group: ProcessGroup, array: Array, root: int, algorithm: Algorithm = None) -> PreparedCall:
     said = Fingerprint("broadcast", array.dtype, array.shape, root=group.ranks[root])
     vector = _even(array.size, array.itemsize, group.size())
     return prepare(group, "broadcast", said, array.nbytes, algorithm, vector, root)
 
 
-def reduce(group: Group, array: Array, root: int, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
+def reduce(group: ProcessGroup, array: Array, root: int, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """The root's array becomes the sum of all; the others' stay as they are."""
     said = Fingerprint("reduce", array.dtype, array.shape, op.name, group.ranks[root])
     is_root = group.rank() == root
     own = array if is_root or op.name != "premul_sum" else array.copy()
     in_place = is_root or own is not array
-    size, count, itemsize = group.size(), array.size, array.itemsize  # kept, and the array is not
-
-    def vector(schedule: Schedule) -> Vector:
-        sizes = tuple(schedule.sizes(size, count).tolist())
-        return Vector(sizes, itemsize, in_place, results=None if in_place else ())
-
+    results = None if in_place else ()
+    vector = _even(array.size, array.itemsize, group.size(), in_place=in_place, results=results)
     prepared = prepare(group, "reduce", said, array.nbytes, how.algorithm, vector, root)
     return prepared.run(
         {"work" if in_place else "source": flat(own)},
@@ -85,7 +77,9 @@ def reduce(group: Group, array: Array, root: int, op: ReduceStep = SUM, how: How
     )
 
 
-def gather(group: Group, array: Array, outputs: Sequence[Array] | None, root: int, how: How = NOW) -> Work | None:
+def gather(
+    group: ProcessGroup, array: Array, outputs: Sequence[Array] | None, root: int, how: How = NOW
+) -> Work | None:
     """The root's `outputs` become all ranks' arrays; the others have none."""
     said = Fingerprint("gather", array.dtype, array.shape, root=group.ranks[root])
     size, rank = group.size(), group.rank()
@@ -100,7 +94,9 @@ def gather(group: Group, array: Array, outputs: Sequence[Array] | None, root: in
     return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
 
-def scatter(group: Group, array: Array, inputs: Sequence[Array] | None, root: int, how: How = NOW) -> Work | None:
+def scatter(
+    group: ProcessGroup, array: Array, inputs: Sequence[Array] | None, root: int, how: How = NOW
+) -> Work | None:
     """Each rank's array becomes its part of the root's `inputs`."""
     said = Fingerprint("scatter", array.dtype, array.shape, root=group.ranks[root])
     size, rank = group.size(), group.rank()
@@ -131,7 +127,7 @@ def _extent(array: Array, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return wire.short(apart, sum(sizes))
 
 
-def all_reduce(group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
+def all_reduce(group: ProcessGroup, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
     """All arrays become the sum of all."""
     prepared = prepare_all_reduce(group, array, op, how.algorithm)
     return prepared.run(
@@ -142,13 +138,15 @@ def all_reduce(group: Group, array: Array, op: ReduceStep = SUM, how: How = NOW)
     )
 
 
-def prepare_all_reduce(group: Group, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None) -> PreparedCall:
+def prepare_all_reduce(
+    group: ProcessGroup, array: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
+) -> PreparedCall:
     said = Fingerprint("all_reduce", array.dtype, array.shape, op.name)
     vector = _even(array.size, array.itemsize, group.size())
     return prepare(group, "all_reduce", said, array.nbytes, algorithm, vector)
 
 
-def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = NOW) -> Work | None:
+def all_gather(group: ProcessGroup, array: Array, outputs: Sequence[Array], how: How = NOW) -> Work | None:
     """Each rank's `outputs` become all ranks' arrays, which may differ in size."""
     sizes = tuple(out.size for out in outputs)
     said = Fingerprint("all_gather", array.dtype, _extent(array, sizes))
@@ -161,13 +159,15 @@ def all_gather(group: Group, array: Array, outputs: Sequence[Array], how: How = 
     return prepared.run(arrays, how=how, first=lambda: _copy(own, array))
 
 
-def all_gather_into(group: Group, array: Array, output: Array, how: How = NOW) -> Work | None:
+def all_gather_into(group: ProcessGroup, array: Array, output: Array, how: How = NOW) -> Work | None:
     """`output` becomes all ranks' arrays, one after the other."""
     prepared = prepare_all_gather_into(group, array, output, how.algorithm)
     return run_all_gather_into(prepared, array, output, how)
 
 
-def prepare_all_gather_into(group: Group, array: Array, output: Array, algorithm: Algorithm = None) -> PreparedCall:
+def prepare_all_gather_into(
+    group: ProcessGroup, array: Array, output: Array, algorithm: Algorithm = None
+) -> PreparedCall:
     said = Fingerprint("all_gather_into_tensor", array.dtype, array.shape)
     in_place = not group.is_on_board  # in messages what lies side by side goes out in one piece
     sizes = _equal(array.size, group.size())
@@ -188,7 +188,7 @@ def run_all_gather_into(prepared: PreparedCall, array: Array, output: Array, how
 
 
 def reduce_scatter(
-    group: Group, output: Array, inputs: Sequence[Array], op: ReduceStep = SUM, how: How = NOW
+    group: ProcessGroup, output: Array, inputs: Sequence[Array], op: ReduceStep = SUM, how: How = NOW
 ) -> Work | None:
     """`output` becomes the sum over the ranks of what each has for this rank in `inputs`."""
     sizes = tuple(part.size for part in inputs)
@@ -198,14 +198,16 @@ def reduce_scatter(
     return _reduce_scatter(prepared, output, arrays, op, how)
 
 
-def reduce_scatter_from(group: Group, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW) -> Work | None:
+def reduce_scatter_from(
+    group: ProcessGroup, output: Array, array: Array, op: ReduceStep = SUM, how: How = NOW
+) -> Work | None:
     """The same from one array, which holds the parts for all ranks one after the other."""
     prepared = prepare_reduce_scatter_from(group, output, op, how.algorithm)
     return _reduce_scatter(prepared, output, {"source": flat(array)}, op, how)
 
 
 def prepare_reduce_scatter_from(
-    group: Group, output: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
+    group: ProcessGroup, output: Array, op: ReduceStep = SUM, algorithm: Algorithm = None
 ) -> PreparedCall:
     sizes = _equal(output.size, group.size())
     said = Fingerprint("reduce_scatter_tensor", output.dtype, output.shape, op.name)
@@ -213,7 +215,7 @@ def prepare_reduce_scatter_from(
 
 
 def _prepare_reduce_scatter(
-    group: Group, said: Fingerprint, output: Array, sizes: tuple[int, ...], is_list: bool, algorithm: Algorithm
+    group: ProcessGroup, said: Fingerprint, output: Array, sizes: tuple[int, ...], is_list: bool, algorithm: Algorithm
 ) -> PreparedCall:
     vector = Vector(sizes, output.itemsize, False, is_list, results=(group.rank(),))
     nbytes = sum(sizes) * output.itemsize
@@ -245,7 +247,7 @@ def _reduce_scatter(
 
 
 def all_to_all(
-    group: Group, outputs: Sequence[Array], inputs: Sequence[Array], how: How = NOW, name: str = "all_to_all"
+    group: ProcessGroup, outputs: Sequence[Array], inputs: Sequence[Array], how: How = NOW, name: str = "all_to_all"
 ) -> Work | None:
     """`outputs[i]` becomes what rank i has for this rank in its `inputs`. Any sizes."""
     prepared = prepare_all_to_all(group, outputs, inputs, how.algorithm, name)
@@ -253,7 +255,7 @@ def all_to_all(
 
 
 def prepare_all_to_all(
-    group: Group,
+    group: ProcessGroup,
     outputs: Sequence[Array],
     inputs: Sequence[Array],
     algorithm: Algorithm = None,
@@ -307,10 +309,10 @@ def _numbered(size: int) -> list[tuple[tuple[str, int], tuple[str, int]]]:
     return [(("source", peer), ("work", peer)) for peer in range(size)]
 
 
-def barrier(group: Group, how: How = NOW, said: Fingerprint = BARRIER) -> Work | None:
+def barrier(group: ProcessGroup, how: How = NOW, said: Fingerprint = BARRIER) -> Work | None:
     """Return when every rank has called it."""
     return prepare_barrier(group, how.algorithm, said).run({}, how=how)
 
 
-def prepare_barrier(group: Group, algorithm: Algorithm = None, said: Fingerprint = BARRIER) -> PreparedCall:
+def prepare_barrier(group: ProcessGroup, algorithm: Algorithm = None, said: Fingerprint = BARRIER) -> PreparedCall:
     return prepare(group, "barrier", said, 0, algorithm, lambda _: Vector((), 1))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d, world
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
@@ -58,8 +58,10 @@ class DeviceMesh:
         ranks = np.asarray(mesh.array if isinstance(mesh, Tensor) else mesh, np.int32)
         self.device_type, self.mesh_dim_names = device_type, mesh_dim_names
         self._ranks: Ranks = ranks
-        if mesh_dim_names is not None:
-            _check_names(mesh_dim_names, ranks.shape)
+        if mesh_dim_names is not None and len({*mesh_dim_names}) != len(mesh_dim_names):
+            raise RuntimeError(f"each name of mesh_dim_names must be unique, but got {mesh_dim_names}")
+        if mesh_dim_names is not None and len(mesh_dim_names) != ranks.ndim:
+            raise RuntimeError(f"mesh_dim_names must have the same length as the shape {ranks.shape}: {mesh_dim_names}")
         if len(np.unique(ranks)) != ranks.size:
             raise RuntimeError(f"Mesh cannot contain duplicate values, but found {ranks.tolist()}")
         self._root, self._dims = _root or (self, tuple(range(ranks.ndim)))
@@ -137,14 +139,9 @@ class DeviceMesh:
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
         """This rank's place along an axis."""
-        if mesh_dim is None and self.ndim > 1:
-            raise RuntimeError(
-                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs "
-                "to be specified when device_mesh.ndim > 1."
-            )
         if self._coordinate is None:
             raise RuntimeError(f"rank {self._rank} is not in {self!r}")
-        axis = 0 if mesh_dim is None else self._axis(mesh_dim)
+        axis = self._axis(mesh_dim)
         at, trace = self._coordinate[axis], world.current().trace
         if trace is not None:
             (at,) = trace.coordinates((at,), [self._places(axis)])
@@ -152,20 +149,18 @@ class DeviceMesh:
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
         """The ranks of this rank's line along an axis."""
-        if mesh_dim is None and self.ndim > 1:
-            raise RuntimeError(
-                f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs "
-                "to be specified when device_mesh.ndim > 1. If you want to get the list of all the "
-                "ProcessGroups in the DeviceMesh, please use `get_all_groups()` instead."
-            )
         if not self._groups:
             raise RuntimeError("DeviceMesh process groups not initialized!")
-        return self._groups[0 if mesh_dim is None else self._axis(mesh_dim)]
+        return self._groups[self._axis(mesh_dim)]
 
     def get_all_groups(self) -> list[ProcessGroup]:
         return [self.get_group(axis) for axis in range(self.ndim)]
 
-    def _axis(self, mesh_dim: int | str) -> int:
+    def _axis(self, mesh_dim: int | str | None) -> int:
+        if mesh_dim is None:
+            if self.ndim > 1:
+                raise RuntimeError(f"`mesh_dim` needs to be specified for one of the {self.ndim} axes of {self!r}")
+            return 0
         if isinstance(mesh_dim, int):
             if not -self.ndim <= mesh_dim < self.ndim:
                 raise IndexError(f"mesh dimension {mesh_dim} of a mesh with {self.ndim}")
@@ -184,13 +179,9 @@ class DeviceMesh:
         asked = (names,) if isinstance(names, str) else tuple(names)
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
-        if any(name not in self.mesh_dim_names for name in asked):
-            raise KeyError(
-                f"Invalid mesh_dim_names {asked} specified. Valid mesh_dim_names are {list(self.mesh_dim_names)}."
-            )
-        axes = [self.mesh_dim_names.index(name) for name in asked]
-        if axes != sorted(set(axes)):
-            raise KeyError(f"Invalid mesh_dim_names {asked} specified. Mesh dim indices should be in ascending order.")
+        axes = [axis for axis, name in enumerate(self.mesh_dim_names) if name in asked]
+        if tuple(self.mesh_dim_names[axis] for axis in axes) != asked:
+            raise KeyError(f"{asked} are not some of {self.mesh_dim_names}, in ascending order and each once")
         if len(axes) == self.ndim:
             return self
         at = self._coordinate or (0,) * self.ndim
@@ -244,16 +235,6 @@ class DeviceMesh:
         return f"DeviceMesh(({sizes}), '{self.device_type}', ranks={self._ranks.tolist()})"
 
 
-def _check_names(names: tuple[str, ...], shape: tuple[int, ...]) -> None:
-    if len(set(names)) != len(names):
-        raise RuntimeError(f"Each mesh_dim_name must be unique. Found repeated mesh_dim_name in mesh_dim_names {names}")
-    if len(names) != len(shape):
-        raise RuntimeError(
-            "mesh_shape and mesh_dim_names should have same length! Found len(mesh_dim_names): "
-            f"{len(names)} and len(mesh_shape):{len(shape)}."
-        )
-
-
 def init_device_mesh(
     device_type: str,
     mesh_shape: tuple[int, ...],
@@ -282,8 +263,6 @@ def init_device_mesh(
         >>> sim.run(program, 4).results
         [(0, 0), (0, 1), (1, 0), (1, 1)]
     """
-    if mesh_dim_names is not None:
-        _check_names(tuple(mesh_dim_names), tuple(mesh_shape))
     if not device_type.isalpha():
         raise RuntimeError(
             f"Device type with index is not supported but got {device_type}. If you maintained a "

@@ -12,6 +12,7 @@ from typing import Any
 from minitorch_dist import not_offered
 from minitorch_dist.distributed import backends, bootstrap, groups, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
+from minitorch_dist.distributed.groups import GroupMember, ProcessGroup, group, resolve
 from minitorch_dist.distributed.torch_api.membership import (
     _get_default_group as _get_default_group,
     _get_default_store as _get_default_store,
@@ -26,7 +27,6 @@ from minitorch_dist.distributed.torch_api.membership import (
     is_initialized as is_initialized,
     is_nccl_available as is_nccl_available,
 )
-from minitorch_dist.distributed.torch_api.process_group import GroupMember, ProcessGroup, group, or_default
 from minitorch_dist.distributed.torch_api.subgroups import (
     new_group as new_group,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
@@ -79,7 +79,7 @@ def init_process_group(
     if backend is None and device is not None:
         backend = Backend.default_device_backend_map.get(device.type)
     try:
-        here = bootstrap.init(backend, init_method, timeout, world_size, rank, store, ProcessGroup, pg_options)
+        here = bootstrap.init(backend, init_method, timeout, world_size, rank, store, pg_options)
     except ValueError as error:
         if rendezvous.START in str(error):  # started alone: our frames would only hide the caller's line
             raise error.with_traceback(None) from None
@@ -89,30 +89,15 @@ def init_process_group(
 
 def _checked(device_id: devices.device | int | None) -> devices.device | None:
     """The device that this rank is bound to; torch's errors if it cannot be."""
-    if device_id is None:
-        return None
-    if isinstance(device_id, int):
-        if devices.count() == 0:
-            raise ValueError(
-                "device_id is an int, but no accelerator support is found from the current "
-                "compilation. Please use a different compiled version that supports your accelerator."
-            )
-        device_id = devices.device("cuda", device_id)
-    if device_id.type != "cpu":
-        if devices.count() == 0 or device_id.type != "cuda":
-            raise ValueError(
-                f"device_id {device_id} does not match the current compilation's accelerator support: "
-                f"{'cuda' if devices.count() else None}. Please use a different compiled version "
-                "that supports your accelerator."
-            )
-        if device_id.index is None:
-            raise ValueError("Please use a device_id with index.")
-        if device_id.index >= devices.count():
-            raise ValueError(
-                f"device_id {device_id} is out of range. Please use a device index less than the "
-                f"number of accelerators available: {devices.count()}."
-            )
-    return device_id
+    device = devices.device("cuda", device_id) if isinstance(device_id, int) else device_id
+    if device is None or device.type == "cpu":
+        return device
+    if device.type != "cuda" or device.index is None or device.index >= devices.count():
+        raise ValueError(
+            f"device_id {device} is none of the {devices.count()} devices here. Give the index of one; "
+            "MINITORCH_DIST_DEVICES=4x80GB simulates four"
+        )
+    return device
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -138,17 +123,15 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if group is None or group is here.default_group:
         bootstrap.leave(world.place())
         return
-    name = group.group_name if isinstance(group, ProcessGroup) else ""
-    which = here.groups.get(name)
-    if which is None or which is not group:
+    if group not in here.groups.values():
         raise ValueError("Invalid process group specified")
-    which.shutdown()
-    which.join()
+    group.shutdown()
+    group.join()
 
 
 def _set_pg_timeout(timeout: timedelta, group: ProcessGroup | None = None) -> None:
     bootstrap.check_timeout(timeout)
-    or_default(group).set_timeout(timeout)
+    resolve(group).set_timeout(timeout)
 
 
 not_offered.guard(globals())

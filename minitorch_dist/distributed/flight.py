@@ -144,9 +144,6 @@ class FlightRecorder:
         there = {rank: key for rank, key in keys.items() if self._store.check([key])}
         return {rank: self._store.get(key).decode() for rank, key in there.items()}
 
-    def __repr__(self) -> str:
-        return f"<FlightRecorder of rank {self._mailbox.rank}>"
-
 
 def recent(channel: GroupChannel, count: int) -> list[str]:
     """The last operations that this rank has finished in a group, the latest first."""

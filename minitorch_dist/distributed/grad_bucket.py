@@ -46,11 +46,3 @@ class GradBucket:
     def set_buffer(self, buffer: TensorBase) -> None:
         """Let another flat tensor stand for the bucket's."""
         self._buffer = buffer
-
-    def __repr__(self) -> str:
-        last = ", the last" if self._is_last else ""
-        count = len(self._parameters)
-        return (
-            f"<GradBucket {self._index}: {self._buffer.array.size} elements of {count} "
-            f"parameter{'' if count == 1 else 's'}{last}>"
-        )

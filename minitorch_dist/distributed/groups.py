@@ -9,10 +9,11 @@ How they are made stands in `new_groups`.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistBackendError
@@ -21,7 +22,8 @@ from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.choice import changes
 from minitorch_dist.distributed.work import TaskThread, Work, WorkerTask
-from minitorch_dist.distributed.world import World, current
+from minitorch_dist.distributed.world import World, current, place
+from minitorch_dist.not_offered import tells_what_is_gone
 
 KEPT: Final = 4096  # prepared calls of a group
 NON_MEMBER: Final = -100  # for a rank that is not in the group; torch's value
@@ -34,8 +36,9 @@ def everybody(size: int) -> tuple[int, ...]:
     return tuple(range(size))
 
 
-class Group:
-    """A process group. Members only have one; others get NON_MEMBER."""
+@tells_what_is_gone
+class ProcessGroup:
+    """A group of ranks. Members only have one; others get NON_MEMBER."""
 
     def __init__(
         self,
@@ -100,9 +103,6 @@ class Group:
         if isinstance(timeout, timedelta):
             timeout = timeout.total_seconds()
         self.channel.timeout = timeout
-
-    def _get_sequence_number_for_group(self) -> int:
-        return self.channel.count
 
     # -------------------------------------------------------------------------------- operations
 
@@ -196,13 +196,32 @@ class Group:
         )
 
 
+class _Roles(type):
+    """`WORLD` is looked up anew each time: it is this rank's default group, or None."""
+
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        here = place().world
+        return None if here is None else here.default_group
+
+
+class group(metaclass=_Roles):
+    """`group.WORLD` is the default group."""
+
+
+class GroupMember(metaclass=_Roles):
+    """`GroupMember.WORLD`, and what a rank gets of a group that it is not in."""
+
+    NON_GROUP_MEMBER: ClassVar[int] = NON_MEMBER
+
+
 # ------------------------------------------------------------------------------------- which group
 
 
-def resolve(group: Group | None) -> Group:
+def resolve(group: ProcessGroup | None) -> ProcessGroup:
     """The group itself, or the default group."""
     which = current().default_group if group is None else group
-    return which if isinstance(which, Group) else _no_group(which)
+    return which if isinstance(which, ProcessGroup) else _no_group(which)
 
 
 def _no_group(given: Any) -> NoReturn:
@@ -218,14 +237,26 @@ def is_member(group: Any) -> bool:
     return not (isinstance(group, int) and group == NON_MEMBER)
 
 
-def group_rank_of(group: Group, global_rank: int) -> int:
+def joined(group: ProcessGroup | None, operation: str, depth: int = 1) -> ProcessGroup | None:
+    """The group of a call. None for one without this rank: then it warns at the user's line, `depth` functions of ours
+    above this one."""
+    if is_member(group):
+        return resolve(group)
+    warnings.warn(
+        f"Running {operation} on global rank {current().rank} which does not belong to the given group.",
+        stacklevel=2 + depth,
+    )
+    return None
+
+
+def group_rank_of(group: ProcessGroup, global_rank: int) -> int:
     """The group rank of a rank of the world."""
     if global_rank not in group.ranks:
         raise _not_in(group, global_rank)
     return group.ranks.index(global_rank)
 
 
-def _not_in(group: Group, global_rank: int) -> ValueError:
+def _not_in(group: ProcessGroup, global_rank: int) -> ValueError:
     which = f"its ranks of the world are {in_words(group.ranks)}"
     if group.size() < group.world.world_size:
         which += "; a rank within the group goes as group_src= or group_dst="
@@ -238,21 +269,21 @@ def in_words(ranks: Sequence[int]) -> str:
     return f"{ranks[0]} to {ranks[-1]}" if is_range else str(list(ranks))
 
 
-def global_rank_of(group: Group, group_rank: int) -> int:
+def global_rank_of(group: ProcessGroup, group_rank: int) -> int:
     """The rank in the world of a group rank."""
     if not 0 <= group_rank < len(group.ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return group.ranks[group_rank]
 
 
-def canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
+def canonical_rank(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
     """The group rank, given as either of them; TypeError if it is not a whole number (1.0 is none)."""
     if group.world.trace is not None:
         return group.world.trace.named(group, global_rank, group_rank)  # type: ignore[no-any-return]
     return _canonical_rank(group, global_rank, group_rank)
 
 
-def _canonical_rank(group: Group, global_rank: int | None, group_rank: int | None) -> int:
+def _canonical_rank(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
     given = global_rank if group_rank is None else group_rank
     if not hasattr(given, "__index__") or (group_rank is not None and global_rank is not None):
         raise _no_rank(given)

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.groups import NON_MEMBER, Group, everybody, is_member
+from minitorch_dist.distributed.groups import NON_MEMBER, ProcessGroup, everybody, is_member
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import How
@@ -43,9 +43,7 @@ def new_groups(
     names = [_next_name(world) for _ in parts]
     _meet(default, parts, limit)
     made: list[Any] = [
-        world.group_kind(world, name, ranks, limit, backend, description, options)
-        if world.rank in ranks
-        else NON_MEMBER
+        ProcessGroup(world, name, ranks, limit, backend, description, options) if world.rank in ranks else NON_MEMBER
         for name, ranks in zip(names, parts, strict=True)
     ]
     if world.trace is not None:
@@ -90,7 +88,7 @@ def without_meeting() -> Iterator[None]:
         world.groups_meet = True
 
 
-def _meet(group: Group, parts: Sequence[Sequence[int]], timeout: float | None) -> None:
+def _meet(group: ProcessGroup, parts: Sequence[Sequence[int]], timeout: float | None) -> None:
     """Wait for those who make groups with us: an operation of `group`, about these ranks."""
     if group.world.groups_meet:
         ranks = [rank for part in parts for rank in (*part, wire.BETWEEN)][:-1]

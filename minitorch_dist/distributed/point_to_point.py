@@ -19,7 +19,7 @@ import numpy as np
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -40,7 +40,7 @@ class PointToPointCall:
 
     sequence = wire.POINT_TO_POINT
 
-    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str) -> None:
+    def __init__(self, group: ProcessGroup, fingerprint: Fingerprint, tag: int, site: str) -> None:
         self._group, self.fingerprint, self.tag, self.site = group, fingerprint, tag, site
 
     @property
@@ -104,7 +104,7 @@ class Reception(PointToPointCall):
 
     __slots__ = ("expects", "receive")
 
-    def __init__(self, group: Group, fingerprint: Fingerprint, tag: int, site: str, expects: bytes) -> None:
+    def __init__(self, group: ProcessGroup, fingerprint: Fingerprint, tag: int, site: str, expects: bytes) -> None:
         super().__init__(group, fingerprint, tag, site)
         self.expects = expects
         self.receive: PostedReceive | None = None
@@ -134,19 +134,11 @@ class PreparedSend:
 
     __slots__ = ("_fingerprint", "_headers", "_mailbox", "_to", "dst", "group", "tag")
 
-    def __init__(
-        self,
-        group: Group,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
-        dst: int,
-        tag: int = 0,
-        operation: str = "send",
-    ) -> None:
+    def __init__(self, group: ProcessGroup, said: Fingerprint, dst: int, tag: int = 0) -> None:
         check_tag(tag)
         self.group, self.dst, self.tag = group, dst, tag
         self._mailbox, self._to = group.world.mailbox, group.ranks[dst]
-        self._fingerprint = Fingerprint(operation, dtype, shape)
+        self._fingerprint = said
         self._headers: dict[str, bytes] = {}  # by call site
 
     def run(self, array: Array) -> None:
@@ -229,14 +221,16 @@ class PreparedSend:
         return PointToPointCall(self.group, self._fingerprint, self.tag, site)
 
 
-def send(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
+def send(group: ProcessGroup, array: Array, dst: int, tag: int = 0, operation: str = "send") -> None:
     """Send to a group rank; the array may be overwritten when this returns."""
-    PreparedSend(group, array.dtype, array.shape, dst, tag, operation).run(array)
+    PreparedSend(group, Fingerprint(operation, array.dtype, array.shape), dst, tag).run(array)
 
 
-def isend(group: Group, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None) -> Work:
+def isend(
+    group: ProcessGroup, array: Array, dst: int, tag: int = 0, operation: str = "send", output: Any = None
+) -> Work:
     """Send to a group rank beside the caller, who leaves the array alone until it is done."""
-    return PreparedSend(group, array.dtype, array.shape, dst, tag, operation).begin(array, output)
+    return PreparedSend(group, Fingerprint(operation, array.dtype, array.shape), dst, tag).begin(array, output)
 
 
 # ----------------------------------------------------------------------------------- from a rank
@@ -248,32 +242,11 @@ class PreparedReceive:
 
     is_kept = True
 
-    __slots__ = (
-        "_expects",
-        "_fingerprint",
-        "_front",
-        "_is_next",
-        "_mailbox",
-        "_match",
-        "_source",
-        "group",
-        "src",
-        "tag",
-    )
-
-    def __init__(
-        self,
-        group: Group,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...] | None,
-        src: int | None,
-        tag: int = 0,
-        operation: str = "send",
-    ) -> None:
+    def __init__(self, group: ProcessGroup, said: Fingerprint, src: int | None, tag: int = 0) -> None:
         check_tag(tag)
         self.group, self.src, self.tag = group, src, tag
         self._mailbox, self._source = group.world.mailbox, None if src is None else group.ranks[src]
-        self._fingerprint = Fingerprint(operation, dtype, shape)
+        self._fingerprint = said
         self._expects = wire.encode_fingerprint(self._fingerprint)[: wire.KIND_SIZE]
         self._match = group.point_to_point + wire.STEP.pack(tag)
         self._front = self._match + self._expects
@@ -331,7 +304,7 @@ class PreparedReceive:
 
 
 def irecv(
-    group: Group,
+    group: ProcessGroup,
     array: Array | None,
     src: int | None,
     tag: int = 0,
@@ -340,12 +313,12 @@ def irecv(
     arrived: Callable[[], None] | None = None,
 ) -> Receiving:
     """Receive from a group rank, or from any (None), into a contiguous array."""
-    dtype, shape = (OCTET, None) if array is None else (array.dtype, array.shape)
-    return PreparedReceive(group, dtype, shape, src, tag, operation).begin(array, output, arrived)
+    kind = (OCTET, None) if array is None else (array.dtype, array.shape)
+    return PreparedReceive(group, Fingerprint(operation, *kind), src, tag).begin(array, output, arrived)
 
 
 def recv(
-    group: Group, array: Array | None, src: int | None, tag: int = 0, operation: str = "send"
+    group: ProcessGroup, array: Array | None, src: int | None, tag: int = 0, operation: str = "send"
 ) -> tuple[int, memoryview]:
     """Receive and wait. The sender's group rank, and the message's bytes."""
     work = irecv(group, array, src, tag, operation)

@@ -19,7 +19,7 @@ from minitorch_dist.distributed.execution.executor import PlannedCall
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.planner import plan
-from minitorch_dist.distributed.groups import Group, is_member, resolve
+from minitorch_dist.distributed.groups import ProcessGroup, joined
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
@@ -61,7 +61,13 @@ class PreparedCall:
     execute: Execute
 
     def __init__(
-        self, group: Group, schedule: Schedule, fingerprint: Fingerprint, root: int | None, nbytes: int, is_kept: bool
+        self,
+        group: ProcessGroup,
+        schedule: Schedule,
+        fingerprint: Fingerprint,
+        root: int | None,
+        nbytes: int,
+        is_kept: bool,
     ) -> None:
         self.group, self.schedule, self.fingerprint, self.root = group, schedule, fingerprint, root
         self.nbytes, self.is_kept = nbytes, is_kept
@@ -118,9 +124,6 @@ class PreparedCall:
             self.group.world.unfinished.began(work)
         return work
 
-    def __repr__(self) -> str:
-        return f"<PreparedCall {self.fingerprint} by {self.schedule} on {self.group!r}>"
-
 
 Kind = TypeVar("Kind")
 
@@ -128,14 +131,13 @@ Kind = TypeVar("Kind")
 def repeated(group: Any, key: Any, prepare: Callable[..., Kind], *given: Any) -> Kind | None:
     """This rank's prepared call of one kind in a group, or in its default group. It is kept from the first call, where
     `prepare` makes it of the group and of what is `given`. A schedule that was registered since makes all kinds new.
-    None where this rank is not in the group."""
+    None, after a warning, where this rank is not in the group."""
     try:
         which = place().world.default_group if group is None else group  # type: ignore[union-attr]
         prepared: Kind | None = which.prepared.get((key, len(choice.changes)))
     except (AttributeError, TypeError):  # no world, no group, or an argument of a wrong type
         prepared = None
-    if prepared is None and is_member(group):
-        which = resolve(group)
+    if prepared is None and (which := joined(group, key[0], 2)) is not None:
         prepared = prepare(which, *given)
         which.keep(key, prepared)
     return prepared
@@ -151,7 +153,7 @@ class Engine(Protocol):
     """Whether it serves many ranks of one process: then no rank keeps its prepared calls."""
 
     def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+        self, group: ProcessGroup, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         """The schedule of a call, and the call's fingerprint with its name."""
 
@@ -160,7 +162,7 @@ class Engine(Protocol):
 
 
 binders: Final[dict[str, Callable[[PreparedCall, Vector], Execute | None]]] = {}
-"""Faster ways to carry out a kind of call, by what a group needs for them (`Group.faster_ways`). Each takes the vector
+"""Faster ways to carry out a kind of call, by what a group needs for them (`ProcessGroup.faster_ways`). Each takes the vector
 that was cut for the call, and has None for what it cannot do. They stand in the package `fast`."""
 
 
@@ -170,7 +172,7 @@ class TransportEngine:
     is_shared = False
 
     def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+        self, group: ProcessGroup, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         links, on_board = links_of(group), group.is_on_board
         root = group.ranks.index(said.root) if said.root >= 0 else None
@@ -190,7 +192,7 @@ class TransportEngine:
 OVER_TRANSPORT: Final = TransportEngine()
 
 
-def links_of(group: Group) -> Links:
+def links_of(group: ProcessGroup) -> Links:
     """The cost of this group's messages: declared for its transport, or by `use_links`."""
     found = group.world.links
     if found is None:
@@ -201,7 +203,7 @@ def links_of(group: Group) -> Links:
     return found.among(group.ranks)
 
 
-def use_links(group: Group, links: Links) -> None:
+def use_links(group: ProcessGroup, links: Links) -> None:
     """Let this rank's world choose by these links from now on. All ranks must agree on them."""
     group.world.links = links
     for every in group.world.groups.values():
@@ -209,7 +211,7 @@ def use_links(group: Group, links: Links) -> None:
 
 
 def prepare(
-    group: Group,
+    group: ProcessGroup,
     collective: str,
     said: Fingerprint,
     nbytes: int,
@@ -223,7 +225,7 @@ def prepare(
     The environment is read when a kind of call is met for the first time.
     """
 
-    def made(group: Group) -> PreparedCall:
+    def made(group: ProcessGroup) -> PreparedCall:
         engine: Engine = group.world.engine or OVER_TRANSPORT
         schedule, fingerprint = engine.choose(group, collective, said, nbytes, algorithm)
         call = PreparedCall(group, schedule, fingerprint, root, nbytes, not engine.is_shared)

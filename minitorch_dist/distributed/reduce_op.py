@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from enum import IntEnum
 from typing import Any, ClassVar, NoReturn
 
@@ -80,22 +79,7 @@ class ReduceOp:
         return f"<ReduceOp {self.op.name}{factor}>"
 
 
-class _OldName(type):
-    """`dist.reduce_op.SUM` of long ago."""
-
-    def __getattr__(cls, name: str) -> RedOpType:
-        warnings.warn(
-            "`torch.distributed.reduce_op` is deprecated, please use `torch.distributed.ReduceOp` instead",
-            FutureWarning,
-            stacklevel=2,
-        )
-        found = getattr(ReduceOp, name)
-        assert isinstance(found, RedOpType)
-        return found
-
-
-class reduce_op(metaclass=_OldName):
-    """The old name of `ReduceOp`."""
+reduce_op = ReduceOp  # torch's name of before
 
 
 def premul_sum(factor: Any) -> ReduceOp:

@@ -35,12 +35,10 @@ START: Final = (
 
 def rendezvous(url: str, rank: int = -1, world_size: int = -1, timeout: timedelta = TIMEOUT) -> Found:
     """The store that an address means, our rank and the number of ranks."""
-    if not isinstance(url, str):
-        raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
-    if not isinstance(rank, int):
-        raise RuntimeError(f"`rank` must be an integer. {rank}")
-    if not isinstance(world_size, int):
-        raise RuntimeError(f"`world_size` must be an integer. {world_size}")
+    if not (isinstance(url, str) and isinstance(rank, int) and isinstance(world_size, int)):
+        raise RuntimeError(
+            f"url must be a text, rank and world_size integers, but got {url!r}, {rank!r}, {world_size!r}"
+        )
     parts = urlsplit(url)
     query = _query(parts)
     given = {"rank": rank, "world_size": world_size}
@@ -64,10 +62,9 @@ def _error(scheme: str, text: str) -> ValueError:
 
 def _who(scheme: str, query: dict[str, str]) -> tuple[int, int]:
     """Rank and world size from an address that must have them."""
-    if "rank" not in query:
-        raise _error(scheme, "rank parameter missing")
-    if "world_size" not in query:
-        raise _error(scheme, "world size parameter missing")
+    for name in ("rank", "world_size"):
+        if name not in query:
+            raise _error(scheme, f"{name.replace('_', ' ')} parameter missing")
     return int(query["rank"]), int(query["world_size"])
 
 

@@ -160,7 +160,7 @@ def place_of(args: argparse.Namespace, most: int, conf: dict[str, str]) -> tuple
     if is_static:
         if not 0 <= args.node_rank < most:
             raise ValueError(f"--node-rank is {args.node_rank}, but there are {most} nodes: 0 to {most - 1}")
-        endpoint = args.rdzv_endpoint or f"[{args.master_addr.strip('[]')}]"
+        endpoint = args.rdzv_endpoint or args.master_addr.strip("[]")
         host, port = places.parsed(endpoint, 29500 if args.master_port is None else args.master_port)
         if args.node_rank == 0 and not places.is_here(host):
             say(

@@ -34,7 +34,6 @@ class World:
         self.identity = ""  # which of the process's worlds this is; the same on all ranks
         self.origin = ""  # the same, and of which generation of workers it is
         self.groups: dict[str, Any] = {}  # by name; the default group is one of them
-        self.group_kind: Any = None  # the class of new groups
         self.group_count = 0
         self.default_group: Any = None
         self.own_store: Store | None = None  # to be closed with this world
@@ -68,11 +67,6 @@ class World:
 
         return self.clock.start(inherited(act), f"{name} of rank {self.rank}")
 
-    def __repr__(self) -> str:
-        return (
-            f"<World of rank {self.rank} of {self.world_size} over {self.transport.scheme}, {len(self.groups)} groups>"
-        )
-
 
 class WorldScope:
     """Where a world stands: the process, or a thread that is a rank."""
@@ -84,9 +78,6 @@ class WorldScope:
         self.rpc_agent: Any = None  # RPC needs no world
         self.at_end: list[Callable[[], None]] = []  # to call when this rank is over, last first
         self.interrupts: list[Callable[[], None]] = []  # so that a thread that waits here notices an end
-
-    def __repr__(self) -> str:
-        return f"<Place of {self.world}>"
 
 
 before_rpc: list[Callable[[], None]] = []

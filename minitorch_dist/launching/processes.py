@@ -20,7 +20,7 @@ from minitorch_dist.distributed.exceptions import PeerFailed, PeerLost
 from minitorch_dist.distributed.journal import files
 from minitorch_dist.launching import cores, limit as limits, ranks
 from minitorch_dist.multiprocessing import ending, sigint, sources
-from minitorch_dist.multiprocessing.process_pool import ProcessPool, ProcessReport
+from minitorch_dist.multiprocessing.process_pool import ProcessPool
 from minitorch_dist.tensors import generator
 from transports import job
 from transports.clock import SYSTEM, Deadline
@@ -114,13 +114,13 @@ def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) 
                     continue  # its pipe has ended, and it will in a moment
                 how = ending.words(pool.exitcode(rank))
                 failures.append(ranks.RankFailed(f"the process {how} before it had a result {where}"))
-            elif report.result is None:
-                failure = _failure(report, where)
+            elif report.error is not None:
+                failure = report.error.again(where, ranks.RankFailed)
                 failures.append(failure)
                 if isinstance(failure, limits.OutOfTime):
                     late[rank] = failure.where
             else:
-                results[rank] = pickle.loads(report.result)
+                results[rank] = pickle.loads(report.result or b"")
             waiting.discard(rank)
         causes = [error for error in failures if not isinstance(error, SYMPTOMS)]
         if causes:
@@ -133,20 +133,6 @@ def _collect(pool: ProcessPool, size: int, transport: str, limit: float | None) 
     if failures:
         raise failures[0]
     return [results[rank] for rank in range(size)]
-
-
-def _failure(report: ProcessReport, where: str) -> BaseException:
-    """The exception of a rank, with the traceback it had there."""
-    error: BaseException | None = None
-    if report.error is not None:
-        try:
-            error = pickle.loads(report.error)
-        except Exception:  # its class wants other arguments
-            error = None
-    if not isinstance(error, BaseException):
-        error = ranks.RankFailed(f"a rank failed:\n{report.text}")
-    error.add_note(f"{where}\n{report.text}")
-    return error
 
 
 # -------------------------------------------------------------------------------- in the process

@@ -9,7 +9,6 @@ from typing import Any
 from minitorch_dist.cuda import memory
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.journal.files import Sheet
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices, generator
 from transports.clock import Clock
 from transports.stores.store import Store
@@ -37,7 +36,7 @@ def run(place: world.WorldScope, random_state: generator.Generator, timeout: tim
     """In the rank's own thread: what `fn` returns there. The world is left by `end`."""
     generator.install(random_state)
     given = place.given
-    bootstrap.init(None, None, timeout, given["world_size"], given["rank"], given["store"], ProcessGroup)
+    bootstrap.init(None, None, timeout, given["world_size"], given["rank"], given["store"])
     recorder = world.current().mailbox.recorder
     if recorder is not None:
         recorder.gauge = held

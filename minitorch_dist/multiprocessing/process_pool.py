@@ -13,13 +13,13 @@ import os
 import pickle
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from multiprocessing import connection
 from typing import Any, NamedTuple
 
 from minitorch_dist.multiprocessing import ending, lines, sigint
+from minitorch_dist.multiprocessing.sent_error import SentError
 from transports.clock import SYSTEM
 
 Act = Callable[..., Any]
@@ -29,8 +29,7 @@ class ProcessReport(NamedTuple):
     """The report of a process when its function is done."""
 
     result: bytes | None  # pickled; None if it failed
-    error: bytes | None  # the exception, pickled, if it can be
-    text: str  # its traceback
+    error: SentError | None = None
 
 
 class ProcessPool:
@@ -129,23 +128,14 @@ def _serve(pipe: connection.Connection, act: Act, order: Any, environment: dict[
     with lines.whole_lines(lambda: None), ExitStack() as at_end, pipe:
         try:
             sigint.restore_sigint()
-            report = ProcessReport(pickle.dumps(act(order, at_end)), None, "")
+            report = ProcessReport(pickle.dumps(act(order, at_end)))
         except KeyboardInterrupt:  # Ctrl-C is for who started us
             return
         except Exception as error:
-            report = _failed(error)
+            report = ProcessReport(None, SentError.of(error))
         finally:
             sigint.ignore_sigint()
         with suppress(OSError):  # nobody listens any more
             pipe.send(report)
     if report.result is None:
         sys.exit(1)
-
-
-def _failed(error: BaseException) -> ProcessReport:
-    said: bytes | None
-    try:
-        said = pickle.dumps(error)
-    except Exception:  # it holds something that cannot be sent
-        said = None
-    return ProcessReport(None, said, "".join(traceback.format_exception(error)))

@@ -25,12 +25,12 @@ HASTE = 1.0  # after Ctrl-C, which the processes have heard too
 class ProcessException(Exception):
     """A process failed; `error_index` says which, `error_pid` is its number in the system."""
 
-    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
-        super().__init__(msg)
+    def __init__(self, msg: str, error_index: int, error_pid: int, *more: Any) -> None:
+        super().__init__(msg, error_index, error_pid, *more)
         self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.error_index, self.error_pid)
+    def __str__(self) -> str:
+        return self.msg
 
 
 class ProcessRaisedException(ProcessException):
@@ -43,11 +43,8 @@ class ProcessExitedException(ProcessException):
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None
     ) -> None:
-        super().__init__(msg, error_index, error_pid)
+        super().__init__(msg, error_index, error_pid, exit_code, signal_name)
         self.exit_code, self.signal_name = exit_code, signal_name
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
 
 
 class ProcessContext:
@@ -102,8 +99,8 @@ class ProcessContext:
         pid, code = int(self.processes[index].pid), self._pool.exitcode(index)
         assert code is not None
         report = self._pool.reports.get(index)
-        if report is not None:
-            said = f"\n\n-- Process {index} terminated with the following error:\n{report.text}"
+        if report is not None and report.error is not None:
+            said = f"\n\n-- Process {index} terminated with the following error:\n{report.error.text}"
             return ProcessRaisedException(said, index, pid)
         name = ending.signal_name(code)
         how = f"signal {name}" if name else f"exit code {code}"
@@ -124,7 +121,7 @@ def _act(order: tuple[Any, int, tuple[Any, ...]], at_end: ExitStack) -> None:
     fn(index, *args)
 
 
-def start_processes(
+def spawn(
     fn: Callable[..., Any],
     args: Sequence[Any] = (),
     nprocs: int = 1,
@@ -132,8 +129,27 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run `fn(i, *args)` in `nprocs` processes. With `join`, return when all have ended, or raise
-    the failure of the first that failed; without, return a `ProcessContext` at once."""
+    """Call `fn(i, *args)` in `nprocs` processes, by default in fresh interpreters.
+
+    Args:
+        fn: The function; its first argument is the number of the process.
+        args: Its other arguments.
+        nprocs: How many processes there are.
+        join: Wait for all of them; else return at once.
+        daemon: End the processes with the one that started them.
+        start_method: How processes begin: "spawn", "fork" or "forkserver".
+
+    Returns:
+        None, or with `join=False` a ProcessContext.
+
+    Raises:
+        ProcessRaisedException: A process raised; the text has its traceback.
+        ProcessExitedException: A process ended with another exit code than 0, or by a signal.
+
+    Example:
+        >>> import os
+        >>> torch.multiprocessing.spawn(os.strerror, nprocs=2)
+    """
     orders: list[Any] = [(fn, index, tuple(args)) for index in range(nprocs)]
     if start_method != "fork":
         orders = [sources.Portable(order, "start_method='fork'") for order in orders]
@@ -150,35 +166,4 @@ def start_processes(
     return None
 
 
-def spawn(
-    fn: Callable[..., Any],
-    args: Sequence[Any] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
-    """Call `fn(i, *args)` in `nprocs` fresh interpreters (always the start method `spawn`).
-
-    Args:
-        fn: The function; its first argument is the number of the process.
-        args: Its other arguments.
-        nprocs: How many processes there are.
-        join: Wait for all of them; else return at once.
-        daemon: End the processes with the one that started them.
-        start_method: Must be "spawn"; `start_processes` takes others.
-
-    Returns:
-        None, or with `join=False` a ProcessContext.
-
-    Raises:
-        ProcessRaisedException: A process raised; the text has its traceback.
-        ProcessExitedException: A process ended with another exit code than 0, or by a signal.
-
-    Example:
-        >>> import os
-        >>> torch.multiprocessing.spawn(os.strerror, nprocs=2)
-    """
-    if start_method != "spawn":
-        raise ValueError(f"spawn() has one start method; for {start_method!r} take start_processes()")
-    return start_processes(fn, args, nprocs, join, daemon)
+start_processes = spawn

@@ -20,7 +20,7 @@ from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.core.views import bump, check_writable
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making import creation, random
+from minitorch_dist.tensors.makers import creation, random
 
 V = TypeVar("V", bound=TensorBase)
 

@@ -17,8 +17,7 @@ from torch.distributed import distributed_c10d as c10d
 
 from minitorch_dist.distributed import bootstrap, world
 from minitorch_dist.distributed.callsite import callsite
-from minitorch_dist.distributed.groups import Group
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.world import World, WorldScope
 from minitorch_dist.pytorch.errors import torch_errors
 from minitorch_dist.pytorch.process_group import MtdProcessGroup
@@ -48,9 +47,7 @@ def _new_world(asked: Any, place: WorldScope, options: Any) -> MtdProcessGroup:
     method, wire = ("env://", None) if is_virtual else (None, _transport())
     place.given["is_signed"] = True  # torch puts [rank0] before the lines of an uncaught error
     with world.StandingIn(place):
-        here = bootstrap.init(
-            wire, method, asked.timeout, asked.group_size, asked.group_rank, store, OurProcessGroup, options
-        )
+        here = bootstrap.init(wire, method, asked.timeout, asked.group_size, asked.group_rank, store, options)
     # The store may be gone when this rank leaves, and torch's client says so on the screen.
     here.signs_off = is_virtual
     return MtdProcessGroup(here.default_group, partial(_leave, place))
@@ -72,7 +69,7 @@ def _leave(place: WorldScope) -> None:
 def _new_group(here: World, asked: Any, ranks: list[int], options: Any) -> MtdProcessGroup:
     """Torch has agreed on its name and its ranks, so nobody needs to meet."""
     name, called = f"torch/{asked.group_id}", f"{asked.group_id}, made at {callsite()}"
-    ours = OurProcessGroup(here, name, ranks, _seconds(asked.timeout), "mtd", called, options)
+    ours = ProcessGroup(here, name, ranks, _seconds(asked.timeout), "mtd", called, options)
     ours.group_desc = "undefined"
     return MtdProcessGroup(ours, partial(_close, ours))
 
@@ -90,7 +87,7 @@ def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_
 c10d.monitored_barrier = torch_dist.monitored_barrier = monitored_barrier
 
 
-def _close(ours: Group) -> None:
+def _close(ours: ProcessGroup) -> None:
     ours.shutdown()
     ours.join()
 

@@ -27,16 +27,16 @@ from typing import Any, Final
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.groups import ProcessGroup as OurGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import NOW, How
 from minitorch_dist.distributed.reduce_op import RedOpType
 from minitorch_dist.distributed.schedules.choice import register_schedule
 from minitorch_dist.distributed.schedules.schedule import Schedule
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import WorldScope
-from minitorch_dist.tensors.ops.making.exchange import from_numpy
+from minitorch_dist.tensors.makers.creation import from_numpy
 
 Act = Callable[..., Work | None]
 # Where a function adds up, it may be asked for these; an average is a sum that is divided.

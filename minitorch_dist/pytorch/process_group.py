@@ -20,11 +20,11 @@ from torch.autograd.profiler import record_function
 
 from minitorch_dist.distributed import collectives, point_to_point
 from minitorch_dist.distributed.exceptions import PeerFailed
+from minitorch_dist.distributed.groups import ProcessGroup as OurGroup
 from minitorch_dist.distributed.overlaps import check_apart, copied_where_shared
 from minitorch_dist.distributed.prepared import NOW, How
 from minitorch_dist.distributed.torch_api.collective_arguments import split
 from minitorch_dist.distributed.torch_api.object_collectives import monitored_barrier
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup as OurGroup
 from minitorch_dist.distributed.work import Work as OurWork, seconds_of
 from minitorch_dist.pytorch import device_queue, sparse, storages
 from minitorch_dist.pytorch.errors import torch_errors
@@ -102,7 +102,7 @@ class MtdProcessGroup(torch_dist.ProcessGroup):
     _set_default_timeout = set_timeout
 
     def _get_sequence_number_for_group(self) -> int:
-        return self.ours._get_sequence_number_for_group()
+        return self.ours.channel.count
 
     def _set_sequence_number_for_group(self) -> None:
         """Ours begin with 0 on all ranks."""

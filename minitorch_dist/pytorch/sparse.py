@@ -15,13 +15,13 @@ import numpy as np
 import torch
 
 from minitorch_dist.distributed import collectives
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.pytorch.tensors_as_arrays import to_send, to_write
 from minitorch_dist.pytorch.work import DoneWork
 
 
-def all_reduce(group: Group, tensor: torch.Tensor, opts: Any) -> DoneWork:
+def all_reduce(group: ProcessGroup, tensor: torch.Tensor, opts: Any) -> DoneWork:
     """The tensor becomes the sum of all. It is done when this returns, also where torch asks for it beside the caller."""
     if opts.reduceOp.op.name != "SUM":
         raise RuntimeError(f"all_reduce of sparse tensors adds them up, and {opts.reduceOp.op.name} was asked for")
@@ -37,7 +37,7 @@ def all_reduce(group: Group, tensor: torch.Tensor, opts: Any) -> DoneWork:
     return DoneWork([tensor])
 
 
-def _gathered(group: Group, own: Array, counts: Array) -> Array:
+def _gathered(group: ProcessGroup, own: Array, counts: Array) -> Array:
     """The rows of all ranks, in the order of the ranks."""
     whole = np.empty((int(counts.sum()), *own.shape[1:]), own.dtype)
     ends = np.cumsum(counts)

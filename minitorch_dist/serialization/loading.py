@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 
@@ -32,6 +32,11 @@ class FolderGiven(IsADirectoryError, SerializationError):
 
 class ForbiddenFile(PermissionError, SerializationError):
     """The system does not let us read it."""
+
+
+_NO_FILE: Final[dict[int | None, type[OSError]]] = {
+    errno.ENOENT: MissingFile, errno.EISDIR: FolderGiven, errno.EACCES: ForbiddenFile, errno.EPERM: ForbiddenFile,
+}  # fmt: skip
 
 
 def load(
@@ -84,14 +89,11 @@ def _opened(path: str | os.PathLike[str]) -> BinaryIO:
     """A regular file. FIFOs and devices are no files that could be read whole, and to open one may take for ever."""
     try:
         return os.fdopen(keeper.open_file(path, follow=True), "rb")
-    except FileNotFoundError as error:
-        raise MissingFile(*error.args[:2], error.filename) from None
-    except PermissionError as error:
-        raise ForbiddenFile(*error.args[:2], error.filename) from None
     except OSError as error:
-        if error.errno == errno.EISDIR:
-            raise FolderGiven(*error.args[:2], error.filename) from None
-        raise SerializationError(f"The file cannot be loaded: {error}.") from None
+        kind = _NO_FILE.get(error.errno)
+        if kind is None:
+            raise SerializationError(f"The file cannot be loaded: {error}.") from None
+        raise kind(*error.args[:2], error.filename) from None
 
 
 def _read(file: BinaryIO, size: int, map_location: MapLocation, whole: bool) -> Any:

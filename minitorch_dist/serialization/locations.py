@@ -43,19 +43,10 @@ def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
 
 
 def _existing(label: str) -> devices.device:
-    wanted = devices.device(label)
-    if wanted.type == "cuda":
-        if not devices.count():
-            raise RuntimeError(
-                "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() "
-                "is False. If you are running on a CPU-only machine, please use torch.load with "
-                "map_location=torch.device('cpu') to map your storages to the CPU (or ask for "
-                "simulated devices, for example with MINITORCH_DIST_DEVICES=2x80GB)."
-            )
-        if wanted.index is not None and wanted.index >= devices.count():
-            raise RuntimeError(
-                f"Attempting to deserialize object on CUDA device {wanted.index} but "
-                f"torch.cuda.device_count() is {devices.count()}. Please use torch.load with "
-                "map_location to map your storages to an existing device."
-            )
-    return devices.resolve(wanted)
+    try:
+        return devices.resolve(label)
+    except (RuntimeError, AssertionError) as error:
+        raise RuntimeError(
+            f"Attempting to deserialize object on {label}: {error} Use torch.load with map_location='cpu', or another "
+            "device that exists."
+        ) from None

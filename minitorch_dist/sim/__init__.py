@@ -70,7 +70,6 @@ from minitorch_dist.sim.failure import Failure as Failure
 from minitorch_dist.sim.hardship import STRICTLY as STRICTLY
 from minitorch_dist.sim.nets import Hockney as Hockney, LogGP as LogGP
 from minitorch_dist.sim.program_calls import (
-    always as always,
     compute as compute,
     mark as mark,
     now as now,

@@ -88,25 +88,21 @@ def attach(attachments: Sequence[Attachment], stage: SimulationStage) -> list[Ru
 
 def demand_one_of_each(attachments: Sequence[Attachment]) -> None:
     """TypeError for what cannot attach, and ValueError for two of a kind."""
-    found = Counter[str]()
     for each in attachments:
-        if isinstance(each, Device):
-            found["device"] += 1
-        elif isinstance(each, OneOfItsKind):
-            found[each.kind] += 1
-        elif isinstance(each, type):
+        if isinstance(each, type):
             raise TypeError(f"with_= lists things, not classes: make one of {each.__name__}, as sim.timelines() does")
-        elif not callable(each):
+        if not isinstance(each, Device | OneOfItsKind) and not callable(each):
             raise TypeError(
                 f"with_= lists what attaches to a run, such as sim.gpu(…), sim.timelines() or a function of the stage, "
                 f"not {each!r}"
             )
+    kinds = ["device" if isinstance(each, Device) else getattr(each, "kind", "") for each in attachments]
+    found = Counter(filter(None, kinds))
     for each in attachments:
-        for other in getattr(each, "excludes", ()):
-            if found[other]:
-                raise ValueError(
-                    f"{other} does not go with {each.kind}: it is made for this library's tensors"  # type: ignore[union-attr]
-                )
+        if other := next((name for name in getattr(each, "excludes", ()) if found[name]), ""):
+            raise ValueError(
+                f"{other} does not go with {each.kind}: it is made for this library's tensors"  # type: ignore[union-attr]
+            )
     if found["timelines"] and found["journal"]:
         raise ValueError("timelines and a journal are two ways to write a run down; say one of them")
     if twice := [name for name, count in found.items() if count > 1]:

@@ -125,7 +125,7 @@ class Choices:
 
     def _enter(self, here: World) -> None:
         self._worlds[here.rank] = here
-        here.mailbox.pairing = DeferredPairing()
+        here.mailbox.pair_by(DeferredPairing())
         here.answers = lambda is_over: self._answer(here.rank, is_over)
 
     def _decide(self, options: Sequence[Choice]) -> Choice:

@@ -109,50 +109,45 @@ class Device:
     per_byte: Fraction = field(init=False, repr=False)  # picoseconds
 
     def __post_init__(self) -> None:
-        for name in ("top", "half", "half_area", "half_depth", "stream", "contention"):
-            if not _is_number(getattr(self, name)):
-                raise ValueError(f"a device's {name} is a number, not {getattr(self, name)!r}")
-        for name in ("memory", "launch"):
-            value = getattr(self, name)
-            if isinstance(value, int | float) and not _is_number(value):
-                raise ValueError(f"a device's {name} is at most 1e30, not {value!r:.40}")
         if not isinstance(self.peak, Mapping):
             raise TypeError(f'a device\'s peak is by dtype, like {{"float32": "20T"}}, not {self.peak!r}')
+        self._check_numbers()
         peak = {dtype: _flops(given, dtype) for dtype, given in self.peak.items()}
         per_byte = _per_byte("bandwidth", self.bandwidth)
+        rates = {name: getattr(self, name) for name in ("host", "host_memory") if getattr(self, name) is not None}
         for name, value in (
             ("peak", peak),
             ("per_byte", per_byte),
             ("bandwidth", float(PICO / per_byte)),
-            *((name, float(PICO / _per_byte(name, rate))) for name, rate in self._host_rates()),
+            *((name, float(PICO / _per_byte(name, rate))) for name, rate in rates.items()),
             ("memory", None if self.memory is None else parse_bytes(self.memory)),
             ("launch", span(self.launch)),
         ):
             object.__setattr__(self, name, value)
-        self._check_efficiencies()
-        if not 0 < self.top <= 1 or self.half < 0:
-            raise ValueError(
-                f"an efficiency's top is above 0 and at most 1, and its half is not below 0: got "
-                f"top={self.top!r}, half={self.half!r}"
-            )
-        if self.contention < 1:
-            raise ValueError(f"contention makes nothing faster: {self.contention!r} is below 1")
 
-    def _host_rates(self) -> list[tuple[str, Any]]:
-        rates = {"host": self.host, "host_memory": self.host_memory}
-        return [(name, rate) for name, rate in rates.items() if rate is not None]
-
-    def _check_efficiencies(self) -> None:
+    def _check_numbers(self) -> None:
+        """ValueError for a number that no device can have."""
         if not isinstance(self.tops, Mapping) or not isinstance(self.attention, Mapping):
             raise ValueError("a device's tops are by dtype, and its attention by kernel and head")
-        pairs = [(f"attention of {name}", pair) for name, pair in self.attention.items()]
-        pairs += [("tops", (top, 0)) for top in self.tops.values()] + [("stream", (self.stream, 0))]
-        for name, pair in pairs:
-            is_pair = isinstance(pair, Sequence) and len(pair) == 2 and all(map(_is_number, pair))
-            if not is_pair or not 0 < pair[0] <= 1 or pair[1] < 0:
-                raise ValueError(f"{name}: a share is above 0 and at most 1, and a half not below 0: got {pair!r:.60}")
-        if self.half_area < 0 or self.half_depth < 0:
-            raise ValueError("half_area and half_depth are not below 0")
+        shares = [("top", self.top), ("stream", self.stream), *self.tops.items()]
+        others: list[tuple[str, Any, float]] = [("contention", self.contention, 1)]
+        others += [(name, getattr(self, name), 0) for name in ("half", "half_area", "half_depth")]
+        others += [
+            (name, n, -1e30) for name in ("memory", "launch") if isinstance(n := getattr(self, name), int | float)
+        ]
+        for kernel, pair in self.attention.items():
+            if not isinstance(pair, Sequence) or len(pair) != 2:
+                raise ValueError(f"a device's attention of {kernel} is a share and a half length, not {pair!r:.40}")
+            shares.append((f"attention of {kernel}", pair[0]))
+            others.append((f"attention of {kernel}", pair[1], 0))
+        for name, share in shares:
+            if not _is_number(share) or not 0 < share <= 1:
+                raise ValueError(f"a device's {name} is a share above 0 and at most 1, not {share!r:.40}")
+        for name, value, least in others:
+            if not _is_number(value) or value < least:
+                raise ValueError(
+                    f"a device's {name} is a number of at least {least:g} and at most 1e30, not {value!r:.40}"
+                )
 
     def efficiency(self, sizes: Sizes | AttentionSizes | None, flops: int = 0, dtype: str = "") -> float:
         """The share of the peak that a product with these sizes reaches. Without sizes: the top. `flops`: of several products at once."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed.execution import planner
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import OVER_TRANSPORT, Algorithm, Execute, MakeVector, PreparedCall
@@ -38,7 +38,7 @@ class MessageEngine:
         return []
 
     def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+        self, group: ProcessGroup, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         return OVER_TRANSPORT.choose(group, collective, said, nbytes, algorithm)
 
@@ -83,7 +83,7 @@ class BoundCollective:
         return f"<BoundCollective of {self.call!r}>"
 
 
-def sees_messages(group: Group) -> bool:
+def sees_messages(group: ProcessGroup) -> bool:
     """Whether somebody writes down each message of this group."""
     recorder = group.world.mailbox.recorder
     return recorder is not None and recorder.sees_messages

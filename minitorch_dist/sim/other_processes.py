@@ -59,9 +59,9 @@ def _result(crew: ProcessPool) -> Any:
     report = crew.reports.get(0)
     if report is None:
         raise CannotBeSent(f"the other process {ending.words(crew.exitcode(0))}")
-    if report.result is None:
-        raise CannotBeSent(f"the other process could not do it ({report.text.splitlines()[-1]})")
-    return pickle.loads(report.result)
+    if report.error is not None:
+        raise CannotBeSent(f"the other process could not do it ({report.error.text.splitlines()[-1]})")
+    return pickle.loads(report.result or b"")
 
 
 @contextmanager

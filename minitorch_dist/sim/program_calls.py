@@ -160,20 +160,3 @@ def sometimes(name: str, condition: object) -> bool:
     if here is not None:
         here.sometimes[name] = bool(condition) or here.sometimes.get(name, False)
     return bool(condition)
-
-
-def always(name: str, condition: object) -> None:
-    """Say that this must be true whenever a rank comes here.
-
-    Args:
-        name: The name of the claim.
-        condition: Whether it is true now.
-
-    Raises:
-        AssertionError: It is not.
-
-    Example:
-        >>> sim.always("a rank has a number", sim.run(dist.get_rank, 1).results[0] >= 0)
-    """
-    if not condition:
-        raise AssertionError(f"always({name!r}) is not true at {callsite()}")

@@ -39,29 +39,26 @@ from transports.virtual.inboxes import Waiting
 Message: TypeAlias = tuple[int, int]  # (peer, which of those to or from it)
 
 
-class ChunkArrays:
+class ChunkArrays(ChunkLayout):
     """The chunks of one rank as arrays."""
 
     def __init__(self, schedule: Schedule, rank: int, size: int, vector: Vector, arrays: Mapping[Any, Array]) -> None:
-        self.layout = ChunkLayout(schedule, rank, size, vector)
+        super().__init__(schedule, rank, size, vector)
         self.arrays = dict(arrays)
         self.dtype = next(iter(arrays.values())).dtype if arrays else np.dtype(np.uint8)
-        self.total, self.is_in_place = self.layout.total, self.layout.is_in_place
-        self.filled, self.count = self.layout.filled, self.layout.size_of
-        self.offsets = self.layout.offsets
-        self.whole = arrays.get("work") if self.layout.is_whole else None
+        self.work = arrays.get("work") if self.is_whole else None
 
-    def held(self, chunk: int) -> Array:
+    def read(self, chunk: int) -> Array:
         """The present values of a chunk."""
         if self.is_in_place or chunk in self.filled:
-            return self.place(chunk)
-        return self._at(self.layout.held(chunk))
+            return self.written(chunk)
+        return self._at(self.held(chunk))
 
-    def place(self, chunk: int) -> Array:
+    def written(self, chunk: int) -> Array:
         """Where a chunk belongs that arrives."""
-        if self.whole is not None and chunk < self.total:  # most are such, and no part is made
-            return self.whole[self.offsets[chunk] : self.offsets[chunk + 1]]
-        return self._at(self.layout.place(chunk))
+        if self.work is not None and chunk < self.total:  # most are such, and no part is made
+            return self.work[self.offsets[chunk] : self.offsets[chunk + 1]]
+        return self._at(self.place(chunk))
 
     def empty(self, count: int) -> Array:
         return np.empty(count, self.dtype, like=next(iter(self.arrays.values()), None))
@@ -223,9 +220,9 @@ class Stepwise:
             self._note(self._needed.get((to, number), ()))
         places = self.places
         if type(chunks) is int:
-            payload = _payload(places.held(chunks))
+            payload = _payload(places.read(chunks))
         else:
-            held = [places.held(c) for c in steps.numbered(chunks, places.total)]
+            held = [places.read(c) for c in steps.numbered(chunks, places.total)]
             payload = _payload(np.concatenate(held)) if held else b""
         self.operation.send(to, payload, number)
 
@@ -240,12 +237,12 @@ class Stepwise:
         into = operand = combine = None
         self._into = None
         if len(chunks) == 1 and not (is_exchange and self._is_sent(step.send, chunks[0])):
-            into = places.place(chunks[0])
+            into = places.written(chunks[0])
             if step.reduce:
                 combine = self._ordered(source)
-                operand = None if places.is_in_place else places.held(chunks[0])
+                operand = None if places.is_in_place else places.read(chunks[0])
         elif chunks:
-            self._into = into = places.empty(sum(map(places.count, chunks)))
+            self._into = into = places.empty(sum(map(places.size_of, chunks)))
         else:
             into = np.empty(0, np.uint8)
         self._step = step
@@ -259,7 +256,7 @@ class Stepwise:
     def _added(self) -> int:
         """How many bytes were added with this step's message."""
         places = self.places
-        count = sum(map(places.count, self._chunks)) if self._step.reduce else 0
+        count = sum(map(places.size_of, self._chunks)) if self._step.reduce else 0
         return count * places.dtype.itemsize
 
     def _end(self) -> None:
@@ -277,24 +274,24 @@ class Stepwise:
         """Put, or add, what came in one piece where it belongs."""
         places, step, at = self.places, self._step, 0
         for chunk in self._chunks:
-            count = places.count(chunk)
-            theirs, into = message[at : at + count], places.place(chunk)
+            count = places.size_of(chunk)
+            theirs, into = message[at : at + count], places.written(chunk)
             at += count
             if step.reduce:
                 with np.errstate(all="ignore"):
-                    self._ordered(int(step.source))(places.held(chunk), theirs, out=into)
+                    self._ordered(int(step.source))(places.read(chunk), theirs, out=into)
             else:
                 into[...] = theirs
 
     def _combine(self, step: steps.Combine) -> int:
         into, of = int(step.into), int(step.of)
-        mine, theirs = self.places.held(into), self.places.held(of)
+        mine, theirs = self.places.read(into), self.places.read(of)
         if step.reduce:
             assert self.combine is not None
             with np.errstate(all="ignore"):
-                self.combine(mine, theirs, out=self.places.place(into))
+                self.combine(mine, theirs, out=self.places.written(into))
         else:
-            self.places.place(into)[...] = theirs
+            self.places.written(into)[...] = theirs
         if not self.places.is_in_place:
             self.places.filled.add(into)
         return theirs.nbytes if step.reduce else 0

@@ -18,6 +18,7 @@ Lowest first: a module imports only what stands before it.
     ops                             the operations, each with its gradient beside it
     state                           a tensor's fields as torch shows them
     tensor                          the class that lists the operations as methods
+    makers                          functions that make tensors from nothing
 
 The core imports numpy and nothing else of ours (`setup.cfg` holds that). These attach to it, see `core.observers` and `core.rare_cases`:
 

@@ -44,15 +44,10 @@ def parse(spec: object, index: object) -> tuple[str, int | None]:
             raise RuntimeError(NO_ACCELERATOR)
         return "cuda", _checked(spec)
     if not isinstance(spec, str):
-        raise TypeError(
-            "device(): argument 'type' (position 1) must be a str such as 'cuda:0', an int or a "
-            f"device, not {type(spec).__name__}"
-        )
+        raise TypeError(f"device() takes a str such as 'cuda:0', an int or a device, not {type(spec).__name__}")
     match = re.fullmatch(r"([A-Za-z_]+)(?::(0|[1-9][0-9]*))?", spec)
     if not match:
-        raise RuntimeError(
-            f"Invalid device string: '{spec}'; expected a type and an optional index, such as 'cuda' or 'cuda:1'"
-        )
+        raise RuntimeError(f"Invalid device string: '{spec}'; expected a name such as 'cuda' or 'cuda:1'")
     kind, number = match.groups()
     if kind not in TYPES:
         raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {kind}")
@@ -85,9 +80,7 @@ def resolve(spec: str | int | device | None) -> device:
     if found.type == "meta":
         return META
     if found.type != "cuda":
-        raise NotImplementedError(
-            f"Could not make a tensor on '{found}': this library has the 'cpu', 'meta' and simulated 'cuda' devices."
-        )
+        raise NotImplementedError(f"Could not make a tensor on '{found}': there are 'cpu', 'meta' and simulated 'cuda'")
     available = count()
     if not available:
         raise AssertionError(NO_CUDA)
@@ -98,10 +91,7 @@ def resolve(spec: str | int | device | None) -> device:
 
 
 def invalid_ordinal(index: int) -> AcceleratorError:
-    return AcceleratorError(
-        f"CUDA error: invalid device ordinal: cuda:{index} was asked for, and "
-        f"{count()} simulated device(s) exist (cuda:0 … cuda:{count() - 1})"
-    )
+    return AcceleratorError(f"CUDA error: invalid device ordinal: cuda:{index}, of {count()} simulated device(s)")
 
 
 class AcceleratorError(RuntimeError):

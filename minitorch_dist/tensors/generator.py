@@ -85,8 +85,7 @@ class Generator:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if state.array.size != _STATE.size:
             raise RuntimeError(
-                f"Expected a generator state of size {_STATE.size} but found the input RNG state "
-                f"size to be {state.array.size}. States are not exchanged with torch."
+                f"a state has {_STATE.size} bytes, and this {state.array.size}: torch's states are others"
             )
         with self._lock:
             self._restart(*_STATE.unpack(state.array.tobytes()))

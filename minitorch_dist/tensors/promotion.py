@@ -63,24 +63,33 @@ def promote(input: T | Number, other: T | Number, floating: bool = False) -> tup
 
 
 FLOAT32_MAX: Final = float(np.finfo(np.float32).max)
-IN_C: Final = {"float32": "float", "int32": "int"}
 
 
 def as_element(number: Any, dtype: dtypes.dtype) -> Any:
     """A number as one element of this type, which must be able to hold it."""
     if number is None:
         return None
-    fits = True
-    if dtype.category == dtypes.INTEGRAL:
+    fits = dtype.is_complex or not isinstance(number, (complex, np.complexfloating))
+    if fits and dtype.category == dtypes.INTEGRAL:
         limits = np.iinfo(dtype.numpy)
         wraps = limits.min == 0 and isinstance(number, int)  # in an unsigned type, negative integers do
         fits = bool((-limits.max if wraps else limits.min) <= number <= limits.max)
-    elif dtype is dtypes.float32:
+    elif fits and dtype is dtypes.float32:
         fits = not FLOAT32_MAX < abs(number) < math.inf
     if not fits:
-        name = IN_C.get(dtype.name, f"{dtype.name}_t")
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
     return converted(np.asanyarray(number), dtype)
+
+
+def one_element(value: Any, dtype: dtypes.dtype, what: str) -> tuple[Any, TensorBase | None]:
+    """A number, or a 0-dim tensor, as an element of this type; and the tensor, for its gradient."""
+    if not isinstance(value, TensorBase):
+        if not is_number(value):
+            raise not_a_tensor(value, "value")
+        return as_element(value, dtype), None
+    if value.array.ndim:
+        raise RuntimeError(f"{what} takes a number or a tensor of no dimension, not of {value.array.ndim}")
+    return converted(value.array, dtype), value
 
 
 def result_type(tensor: TensorBase | Number, other: TensorBase | Number) -> dtypes.dtype:
@@ -142,14 +151,19 @@ def swapped(input: Any, other: T | Number) -> tuple[T, Number]:
 def misfit(function: Callable[..., Any], x: Array, y: Array) -> Exception:
     """Why this function does not take these operands: their shapes do not fit, or it knows no such type."""
     try:
-        np.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
-        return broadcast_error(x.shape, y.shape)
+        common_shape(x, y)
+    except RuntimeError as error:
+        return error
     return not_implemented(getattr(function, "__name__", ""), x)
 
 
-def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
-    return RuntimeError(f"tensors of the shapes {list(a)} and {list(b)} cannot be broadcast together")
+def common_shape(x: Array, y: Array) -> tuple[int, ...]:
+    """The shape that both broadcast to."""
+    try:
+        return x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        shapes = f"{list(x.shape)} and {list(y.shape)}"
+        raise RuntimeError(f"tensors of the shapes {shapes} cannot be broadcast together") from None
 
 
 def on_result_device(input: T, other: TensorBase) -> T:
@@ -163,10 +177,7 @@ def on_result_device(input: T, other: TensorBase) -> T:
 def taken_in(self: Any, array: Array) -> Any:
     """A numpy operand as a tensor. torch hands such operations to numpy, which knows no graph."""
     if self.requires_grad:
-        raise RuntimeError(
-            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
-            "instead, or make a tensor of the array first: from_numpy(array)."
-        )
+        raise RuntimeError("an array has no gradient to meet a tensor that requires grad: take from_numpy(array)")
     dtypes.from_numpy(array.dtype)  # which complains about what a tensor cannot hold
     return result(self, array.copy())
 

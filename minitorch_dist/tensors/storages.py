@@ -70,11 +70,8 @@ class UntypedStorage:
             if owner.flags.writeable and owner.dtype.kind not in "iub":
                 owner.fill(np.nan)
         elif size not in (0, owner.nbytes):
-            raise RuntimeError(
-                f"cannot resize a storage of {owner.nbytes} bytes to {size}: other tensors may look "
-                f"at it. 0 gives the bytes up, and {owner.nbytes} takes them back. Otherwise make a new "
-                "tensor, or use Tensor.resize_."
-            )
+            words = f"cannot resize a storage of {owner.nbytes} bytes to {size}"
+            raise RuntimeError(f"{words}: 0 gives them up, and {owner.nbytes} takes them back")
         elif size and key in _given_up:
             if self.device is not devices.CPU:
                 observers.memory.taken_back(owner, self.device, _given_up[key][1])

@@ -20,8 +20,8 @@ import numpy as np
 from minitorch_dist.distributed.tensor.dtensor import DTensor
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd import grad_modes
+from minitorch_dist.tensors.makers.creation import as_tensor
 from minitorch_dist.tensors.ops.elementwise.comparison import isclose
-from minitorch_dist.tensors.ops.making.creation import as_tensor
 from minitorch_dist.tensors.tensor import Tensor
 
 Number = int | float | complex

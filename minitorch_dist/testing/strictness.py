@@ -27,14 +27,16 @@ import numpy as np
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import PeerLost
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.work import Work
 
 ANSWER = 1 << 31  # the tag of an answer is so much above that of its message
 KIND = "answer"  # the operation of an answer: it is ours, and no send of the program
 EMPTY = np.empty(0, np.uint8)
+SAID = Fingerprint(KIND, EMPTY.dtype, EMPTY.shape)
 
 
 class OverwrittenBuffer(AssertionError):
@@ -44,7 +46,7 @@ class OverwrittenBuffer(AssertionError):
 class Frozen(Work):
     """An isend: done when it has been met, and unharmed until then."""
 
-    def __init__(self, parts: Sequence[Work], group: Group, array: Array, dst: int) -> None:
+    def __init__(self, parts: Sequence[Work], group: ProcessGroup, array: Array, dst: int) -> None:
         super().__init__(group.world, parts[0]._output)
         self._parts, self._array, self._before = parts, array, array.copy()
         self._never = f"rank {group.rank()} never waits for its isend to rank {dst}, at {callsite()}"
@@ -83,7 +85,7 @@ def strict(room: int = 0) -> Iterator[Sends]:
     one that went `room` messages before it to the same rank, with the same tag.
     """
     sends = Sends()
-    sent: Counter[tuple[Group, int, int]] = Counter()
+    sent: Counter[tuple[ProcessGroup, int, int]] = Counter()
 
     def waits(send: PreparedSend) -> bool:
         sent[send.group, send.dst, send.tag] += 1
@@ -92,13 +94,13 @@ def strict(room: int = 0) -> Iterator[Sends]:
     run, begin = PreparedSend.run, PreparedSend.begin
     run_receive, begin_receive = PreparedReceive.run, PreparedReceive.begin
 
-    def answer(group: Group, src: int, tag: int) -> None:
+    def answer(group: ProcessGroup, src: int, tag: int) -> None:
         with suppress(PeerLost):  # a sender into free room need not wait for it, and may have left
-            run(PreparedSend(group, EMPTY.dtype, EMPTY.shape, src, tag + ANSWER, KIND), EMPTY)
+            run(PreparedSend(group, SAID, src, tag + ANSWER), EMPTY)
 
     def answer_to(send: PreparedSend) -> PreparedReceive:
         tag = send.tag + ANSWER
-        return PreparedReceive(send.group, EMPTY.dtype, EMPTY.shape, send.dst, tag, KIND)
+        return PreparedReceive(send.group, SAID, send.dst, tag)
 
     def strict_run(send: PreparedSend, array: Array) -> None:
         run(send, array)

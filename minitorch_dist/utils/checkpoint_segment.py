@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from minitorch_dist.tensors.autograd.nodes import TorchNode
@@ -90,24 +91,12 @@ class CheckpointSegment:
 
     def _compare(self, made: list[TorchNode]) -> None:
         again = [metadata(node) for node in made]
-        if len(made) < len(self._nodes):
-            raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the "
-                "original forward and recomputation.\n"
-                f"Number of tensors saved during forward: {sum(map(len, self._kept))}\n"
-                f"Number of tensors saved during recomputation: {sum(map(len, again))}.\n"
-                f"({len(self._nodes)} operations were recorded first, {len(made)} the second time.)"
-            )
-        position = 0
-        for before, after in zip(self._kept, again, strict=False):
+        for number, (before, after) in enumerate(zip_longest(self._kept, again[: len(self._kept)])):
             if before != after:
                 raise CheckpointError(
-                    "torch.utils.checkpoint: Recomputed values for the following tensors have "
-                    f"different metadata than during the forward pass.\ntensor at position "
-                    f"{position}:\nsaved metadata: {before}\nrecomputed metadata: {after}\n"
-                    "The function must do the same each time it is called with the same arguments."
+                    f"operation {number} of a checkpointed function kept {before} at first, and {after or 'nothing'} when the "
+                    "function ran again. It must do the same each time it is called with the same arguments."
                 )
-            position += len(before)
 
 
 def _refill(old: TorchNode, new: TorchNode) -> None:

@@ -27,9 +27,9 @@ STORIES = (worlds.SIMULATOR, worlds.FAULTS)  # worlds of which more is told
 
 def configure(parser: Parser) -> None:
     parser.takes(f"""
-        --ranks RANKS: int = 3                      in all worlds but the first (%(default)s)
+        --ranks RANKS: positive = 3                      in all worlds but the first (%(default)s)
         --seed SEED: int = 0                        of what goes wrong in one of them
-        --net|--worlds WORLDS = {",".join(worlds.NAMES)}  some of these worlds (%(default)s)
+        --net|--worlds {{{",".join(worlds.NAMES)}}}: words = {",".join(worlds.NAMES)}  some of these worlds (%(default)s)
         --out OUT: path = certificate.html          the page (%(default)s)
         --finale                                    a small transformer on a mesh of replicas and stages, by your lessons (4 or 6 ranks)
         script?                                     a file with main(arguments) -> (losses, weights); lesson 04's train.py
@@ -39,12 +39,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    names = [name.strip() for name in options.net.split(",")]
-    unknown = [name for name in names if name not in worlds.NAMES]
-    if unknown:
-        raise CannotDo(f"there is no world {unknown[0]!r}; there are {', '.join(worlds.NAMES)}")
-    if options.ranks < 1:
-        raise CannotDo(f"--ranks is {options.ranks}; a world has at least one")
+    names = options.net
     if not options.out.resolve().parent.is_dir():
         raise CannotDo(f"there is no folder for {options.out}")
     if options.finale and options.script:

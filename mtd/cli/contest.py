@@ -115,14 +115,8 @@ def show(page: Page, found: Contest, head: str, legs: Callable[[Page, Contest], 
     table.add_column("mean", justify="right", no_wrap=True)
     table.add_column(found.column, justify="right")
     for place, entry in enumerate(found.entries, 1):
-        table.add_row(
-            f"{place}",
-            entry.name,
-            *(f"{leg.ratio:.2f}" for leg in entry.legs),
-            f"{entry.score:.2f}",
-            f"{entry.memory:g}",
-            style="bold" if entry.is_mine else "",
-        )
+        numbers = *(f"{leg.ratio:.2f}" for leg in entry.legs), f"{entry.score:.2f}", f"{entry.memory:g}"
+        table.add_row(f"{place}", entry.name, *numbers, style="bold" if entry.is_mine else "")
     page.say(fitting(table, page.console))
     legs(page, found)
     page.say(f"{found.column}: {found.unit}", indent=2)

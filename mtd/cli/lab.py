@@ -26,9 +26,9 @@ from mtd.laboratory.cases import Case, cases
 from mtd.laboratory.racing import LabResults, RaceEntry
 from mtd.pages import whole_files
 from mtd.refusals import refusing
-from transports.quantities import in_words
 
 CACHE = ".mtd-lab.json"
+HEAD = "network", "ranks", "bytes", "time", "bound", "place", "best of the others", ""
 Found = list[tuple[Case, list[RaceEntry]]]
 
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         table = claims.read(claims.OF_THE_GALLERY if options.paper is None else Path(options.paper))
         asked = [cases(one, options.ranks or (), options.size, options.net) for one in entered]
         exported = _export(entered, asked, options.export)
-        results = [LabResults(Path(options.cache), one, options.algorithm) for one in entered]
+        results = [LabResults(Path(options.cache), one, options.algorithm, tell) for one in entered]
     if exported is not None:
         page.say(exported)
     try:
@@ -94,7 +94,7 @@ def _one(
     found: Found = []
     for number, case in enumerate(every, 1):
         _progress(f"{schedule}: {case.name}, {case.ranks} ranks, {case.size} ({number} of {len(every)})")
-        found.append((case, kept.get(case, lambda case=case: racing.race(schedule, case))))  # type: ignore[misc]
+        found.append((case, kept.of(case, lambda case=case: racing.race(schedule, case))))  # type: ignore[misc]
     _progress("")
     said = [*claims.compare(table, schedule, [size for size in proved if size > 1])]
     if options.json:
@@ -126,36 +126,16 @@ def _costs(page: Page, schedule: Schedule, ranks: list[int]) -> None:
 
 
 def _ranking(page: Page, schedule: Schedule, found: Found) -> None:
-    table = tables.table(
-        "network",
-        "ranks",
-        "bytes",
-        "time",
-        "bound",
-        "place",
-        "best of the others",
-        "",
-        left=["network", "best of the others"],
-        is_tight=True,
-    )
+    table = tables.table(*HEAD, left=[HEAD[0], HEAD[6]], is_tight=True)
     first = 0
     for case, entries in found:
         mine = next(one for one in entries if one.algorithm == schedule.algorithm)
         best = next((one for one in entries if one is not mine), mine)
         place = 1 + sum(one.time < mine.time for one in entries)
         first += place == 1
-        bound = f"{mine.time / mine.bound:.2f}×" if mine.bound else "–"
-        table.add_row(
-            case.name,
-            f"{case.ranks}",
-            case.size,
-            in_words(mine.time),
-            bound,
-            f"{place}/{len(entries)}",
-            best.algorithm.partition(":")[0],
-            f"{best.time / mine.time:.2f}",
-            style="bold" if place == 1 else "",
-        )
+        time, others = tables.beside_bound(mine.time, mine.bound), best.algorithm.partition(":")[0]
+        cells = case.name, f"{case.ranks}", case.size, *time, f"{place}/{len(entries)}", others
+        table.add_row(*cells, f"{best.time / mine.time:.2f}", style="bold" if place == 1 else "")
     page.say(tables.fitting(table, page.console))
     page.say(f"First in {first} of {len(found)} cases.")
     page.say("The last column is the time of the best of the others ÷ its own.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
 from pathlib import Path
 from string import ascii_uppercase
 
@@ -12,7 +11,7 @@ from mtd.course import achievements
 from mtd.course.chapters import judging
 from mtd.course.chapters.chapter import Chapter, all_chapters, named, of_file
 from mtd.course.contest import Contest, NotAdmitted
-from mtd.course.workspace import found_or_none
+from mtd.course.workspace import found_or_none, from_here
 
 
 def chosen(wanted: str) -> tuple[Chapter, Path] | None:
@@ -31,14 +30,7 @@ def _place(chapter: Chapter) -> Path:
     """In the lesson's folder of the learner's; without a learner's folder where one is."""
     workspace = found_or_none()
     found = Path(chapter.file) if workspace is None else workspace.place(chapter.lesson) / chapter.file
-    return _nearer(found)
-
-
-def _nearer(file: Path) -> Path:
-    """As it is called from here, where that is possible."""
-    with suppress(ValueError):
-        return file.relative_to(Path.cwd())
-    return file
+    return from_here(found)
 
 
 def run(page: Page, chapter: Chapter, file: Path, options: argparse.Namespace) -> int:

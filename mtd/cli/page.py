@@ -20,8 +20,10 @@ from rich.text import Text
 
 from minitorch_dist.pictures.terminal import sayable
 from minitorch_dist.serialization.files import replacing
-from mtd.refusals import CannotDo, in_words
+from mtd import refusals
+from mtd.refusals import CannotDo
 from transports.plain_text import clean
+from transports.quantities import in_words
 
 KEYS = {name: name[0] for name in ("text", "hint", "check", "list")}
 KEYS |= {"predict": "g", "solution": "o", "show": "p"}
@@ -103,6 +105,11 @@ def table(*headings: str, left: Sequence[str] = ("",), title: str | None = None,
     return found
 
 
+def beside_bound(time: int, bound: int) -> tuple[str, str]:
+    """Two cells: a time in picoseconds, and how many times as long it is as the least that can be."""
+    return in_words(time), f"{time / bound:.2f}×" if bound else "–"
+
+
 def show(table: Table) -> None:
     """Print it, with its markup."""
     console = Console(highlight=False)
@@ -140,7 +147,7 @@ def begin(file: Path, text: str, refused: type[CannotDo]) -> None:
 def refuse(command: str, error: Exception) -> int:
     """Say what cannot be done, and what to do instead."""
     page = Page(Console(file=sys.stderr, highlight=False))
-    page.say(f"mtd {command}: {in_words(error)}".replace(" :", ":"))
+    page.say(f"mtd {command}: {refusals.in_words(error)}".replace(" :", ":"))
     return 2
 
 

@@ -36,13 +36,8 @@ def run(options: argparse.Namespace) -> int:
         for row in chain(one.rows(), one.long_rows() if options.long else ()):
             holds = holds and row.holds
             difference = "" if row.difference is None else f"{row.difference:+.3%}"
-            table.add_row(
-                row.what,
-                _said(row.published, row.unit),
-                _said(row.ours, row.unit),
-                difference,
-                "✓" if row.holds else "✗",
-            )
+            both = (_said(number, row.unit) for number in (row.published, row.ours))
+            table.add_row(row.what, *both, difference, "✓" if row.holds else "✗")
         page.show(table)
     return 0 if holds else 1
 

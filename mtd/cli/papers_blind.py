@@ -15,7 +15,7 @@ from mtd.papers import blind
 from mtd.papers.blind import BlindRow, PredictedRow, Summary
 from mtd.planning import in_processes
 from mtd.planning.in_processes import ProcessEnded
-from mtd.planning.plan_cache import PlanCache
+from mtd.planning.plan_cache import ROWS, PlanCache
 
 KEPT: Final = Path(".mtd-blind.json")  # what is done, until all is
 EVERY: Final = 10**6  # GPUs
@@ -55,7 +55,7 @@ def is_near(found: Summary) -> bool:
 def _predicted(rows: Sequence[BlindRow], cache: PlanCache) -> list[PredictedRow]:
     """Each row that is done is kept until all are."""
     keys = {row: cache.key(*blind.question(row)) for row in rows}
-    plans = {row: plan for row in rows if (plan := cache.get(keys[row])) is not None}
+    plans = {row: plan for row in rows if (plan := cache.get(ROWS, keys[row])) is not None}
     if plans:
         tell(f"{len(plans)} of {len(rows)} rows from before, in {cache.path}")
 
@@ -64,7 +64,7 @@ def _predicted(rows: Sequence[BlindRow], cache: PlanCache) -> list[PredictedRow]
 
     for row, plan in in_processes.simulate(blind.simulated, wanted, os.cpu_count() or 1):
         plans[row] = plan
-        cache.put(keys[row], plan)
+        cache.keep(ROWS, keys[row], plan.as_dict())
         if len(plans) % EACH == 0:
             tell(f"{len(plans)} of {len(rows)} rows")
     cache.end()
@@ -84,14 +84,6 @@ def _summaries(parts: dict[str, list[PredictedRow]]) -> Any:
     for name, found in parts.items():
         if found:
             s = blind.summary(found)
-            table.add_row(
-                name,
-                str(s.rows),
-                f"{s.mean:.1%}",
-                f"{s.median:.1%}",
-                f"{s.near:.1%}",
-                f"{s.by_size:+.1%}",
-                f"{s.by_length:+.1%}",
-                str(s.too_full),
-            )
+            shares = f"{s.mean:.1%}", f"{s.median:.1%}", f"{s.near:.1%}", f"{s.by_size:+.1%}", f"{s.by_length:+.1%}"
+            table.add_row(name, str(s.rows), *shares, str(s.too_full))
     return table

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from mtd.cli.page import Page
 from mtd.planning import saved_plans
-from mtd.planning.saved_plans import SavedPlan
-
-SHOWN: Final = 10
-GIB: Final = 1 << 30
+from mtd.planning.saved_plans import GIB, SHOWN, SavedPlan
 
 
 def show(say: Page, before: SavedPlan, after: SavedPlan) -> bool:

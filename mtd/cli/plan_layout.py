@@ -5,25 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from mtd.cli import plan_table
 from mtd.cli.page import Page
 from mtd.cli.plan_progress import PlanProgress, tell
 from mtd.pages import whole_files
-from mtd.planning import one_layout, search
+from mtd.planning import search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
+from mtd.planning.saved_plans import GIB
 from mtd.planning.search import PlanRow
-
-GIB: Final = plan_table.GIB
 
 
 def run(options: argparse.Namespace, layout: TrainingLayout, progress: PlanProgress) -> int:
     model, cluster = progress.model, progress.cluster
     try:
-        row = one_layout.predicted(model, layout, cluster, partial(progress.short_run, layout))
+        row = search.as_it_runs(model, layout, cluster, partial(progress.short_run, layout))
     except KeyboardInterrupt:
         tell(f"mtd plan: interrupted; {progress.cache.where}")
         return 130

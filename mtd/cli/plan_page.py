@@ -8,10 +8,9 @@ from mtd.cli import plan_table
 from mtd.pages import drawing
 from mtd.pages.step_page import PageTable
 from mtd.planning import search, short_runs
-from mtd.planning.saved_plans import FoundPlan
+from mtd.planning.saved_plans import GIB, FoundPlan
 from mtd.planning.search import PlanRow
 
-GIB: Final = plan_table.GIB
 MOST_LAYERS: Final = 8  # of a stage, in the run that is drawn
 UNFOLDED: Final = 16  # ranks; of more, one of each role is run
 HEAD: Final = ("", "layout", *plan_table.HEAD, "")

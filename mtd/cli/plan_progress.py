@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from time import perf_counter
 from typing import Any, Final
 
-from minitorch_dist.distributed.schedules import choice
 from mtd.planning import bounds, pruning
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
-from mtd.planning.plan_cache import PlanCache
+from mtd.planning.plan_cache import ROWS, RUNS, SECONDS, PlanCache
 from mtd.planning.pruning import Candidate
 from mtd.planning.search import Measured, PlanRow
 from mtd.planning.short_runs import Run
@@ -35,14 +32,13 @@ class PlanProgress:
         """The candidates with their bounds. They are told of while small runs are made for them."""
         number, made = bounds.count([row.layout for row in rows]), 0
 
-        def known(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
+        def known(named: Any, measure: Callable[[], Any]) -> Any:
             nonlocal made
-            decides = [asdict(self.model), named, self.cluster.key(), *choice.preferred()]
-            key = json.dumps(decides, sort_keys=True)
-            kept = self.cache.seconds.get(key)
+            key = self.cache.key(self.model, named, self.cluster)
+            kept = self.cache.get(SECONDS, key)
             if kept is None:
                 kept = measure()
-                self.cache.keep_seconds(key, kept)
+                self.cache.keep(SECONDS, key, kept)
                 if (made + 1) % EACH == 0:
                     of = f" of {number}" if made < number else ""
                     tell(f"{made + 1}{of} small runs are made for it")
@@ -53,14 +49,14 @@ class PlanProgress:
 
     def before(self, every: Sequence[Candidate]) -> dict[TrainingLayout, PlanRow]:
         """The rows that were simulated before."""
-        kept = {layout: self.cache.get(self._key(layout)) for layout, _ in every}
+        kept = {layout: self.cache.get(ROWS, self._key(layout)) for layout, _ in every}
         found = {layout: row for layout, row in kept.items() if row is not None}
         if found:
             tell(f"{len(found)} simulated before, from {self.cache.path}")
         return found
 
     def keep(self, row: PlanRow) -> None:
-        self.cache.put(self._key(row.layout), row)
+        self.cache.keep(ROWS, self._key(row.layout), row.as_dict())
 
     def _key(self, layout: TrainingLayout) -> str:
         return self.cache.key(self.model, layout, self.cluster)
@@ -70,12 +66,12 @@ class PlanProgress:
         layers, micro = size
         key, begin = self.cache.key(self.model, layout, self.cluster, layers, micro), perf_counter()
         said = f"{layers} layers in each stage, and {micro} micro-batches of a step"
-        kept = self.cache.runs.get(key)
+        kept: Measured | None = self.cache.get(RUNS, key)
         if kept is not None:
             tell(f"{said}: simulated before, from {self.cache.path}")
             return kept
         found = measure()
         if perf_counter() - begin > LONG:
-            self.cache.keep_run(key, found)
+            self.cache.keep(RUNS, key, found)
             tell(f"{said}: {found['seconds']:.3g} s, simulated in {perf_counter() - begin:.0f} s")
         return found

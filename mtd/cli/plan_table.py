@@ -10,10 +10,9 @@ from mtd.cli.page import Page
 from mtd.planning import reasons
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.pruning import Candidate
-from mtd.planning.saved_plans import FoundPlan
+from mtd.planning.saved_plans import GIB, FoundPlan
 from mtd.planning.search import PlanRow
 
-GIB = 1 << 30
 HEAD, WIDE = ("s/step", "tok/s/GPU", "MFU", "GiB", "idle"), (7, 9, 5, 5, 6)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+from functools import partial
 
 from minitorch_dist import sim
 from minitorch_dist.sim import replay_token
@@ -28,11 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
         scripts.warn_of_strays(arguments)
         replay_token.parse(arguments.token)
     program = scripts.program(arguments.script, arguments.arguments)
-    try:
-        with lessons_for(arguments.script), scripts.environment_of_ranks(arguments.script):
-            report = sim.replay(arguments.token, program, net=arguments.net)
-    except Exception as error:
-        print(scripts.shown(error), file=sys.stderr)
+    with lessons_for(arguments.script), scripts.environment_of_ranks(arguments.script):
+        report = scripts.attempted(partial(sim.replay, arguments.token, program, net=arguments.net))
+    if report is None:
         return 1
     print(report)
     print("It does not fail: the program is not that of then.")

@@ -103,32 +103,27 @@ def _play(arguments: argparse.Namespace, faults: list[plans.Fault]) -> int:
     plan = sim.Plan(tuple(faults), reliable=not arguments.unreliable)
     if arguments.seeds is not None:
         return _explore(arguments, plan, program)
-    try:
-        report = sim.run(
-            program,
-            arguments.ranks,
-            net=arguments.net,
-            seed=arguments.seed,
-            faults=plan if plan.faults else (),
-            hardships=arguments.hard,
-            journal=arguments.journal,
-            limit=arguments.timeout,
-            device=arguments.device,
-            shapes=arguments.shapes,
-            fold=arguments.fold,
-            timelines=_is_drawn(arguments),
-        )
-    except Exception as error:
-        print(scripts.shown(error), file=sys.stderr)
-        return 1
-    return _tell(arguments, report)
+    options = {name: getattr(arguments, name) for name in ("net", "seed", "journal", "device", "shapes", "fold")}
+    simulated = partial(
+        sim.run,
+        program,
+        arguments.ranks,
+        **options,
+        faults=plan if plan.faults else (),
+        hardships=arguments.hard,
+        limit=arguments.timeout,
+        timelines=_is_drawn(arguments),
+    )
+    return _tell(arguments, scripts.attempted(simulated))
 
 
 def _is_drawn(arguments: argparse.Namespace) -> bool:
     return arguments.page is not None or arguments.chakra is not None
 
 
-def _tell(arguments: argparse.Namespace, report: sim.Report[Any]) -> int:
+def _tell(arguments: argparse.Namespace, report: sim.Report[Any] | None) -> int:
+    if report is None:
+        return 1
     print(report)
     if arguments.device is not None and arguments.net == PLAIN:
         print(_plain(arguments.ranks))
@@ -240,9 +235,7 @@ def _run_for_real(arguments: argparse.Namespace) -> int:
         if registry.scheme_of(arguments.net) == "queue":
             raise CannotDo("ranks of PyTorch's programs are processes: say --net tcp, or --net sim to simulate them")
         play, given = scripts.play_torchs, (*given, free_port(), arguments.net)  # for the store of PyTorch's
-    try:
-        launch(play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal)
-    except Exception as error:
-        print(scripts.shown(error), file=sys.stderr)
-        return 1
-    return 0
+    real = partial(
+        launch, play, arguments.ranks, arguments.net, given, limit=arguments.timeout, journal=arguments.journal
+    )
+    return 1 if scripts.attempted(real) is None else 0

@@ -7,12 +7,12 @@ import os
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.callsite import OURS
@@ -24,6 +24,7 @@ from mtd.refusals import CannotDo
 from transports.faults import plans
 from transports.faults.plans import Fault
 
+T = TypeVar("T")
 LIBRARIES = (*OURS, str(Path(os.__file__).parent) + os.sep, "<")
 
 
@@ -158,6 +159,15 @@ def faults_of(text: str | None) -> list[Fault]:
     file = Path(text)
     written = file.read_text(encoding="utf-8") if file.is_file() else text.replace(";", "\n")
     return plans.parse_all(written)
+
+
+def attempted(call: Callable[[], T]) -> T | None:
+    """The result of a run; None where it failed, which is said then."""
+    try:
+        return call()
+    except Exception as error:
+        print(shown(error), file=sys.stderr)
+        return None
 
 
 def shown(error: BaseException) -> str:

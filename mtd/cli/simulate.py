@@ -20,6 +20,8 @@ from mtd.pages.link_table import link_table
 from mtd.refusals import refusing
 from transports.quantities import amount, byte_time, in_words
 
+HEAD = "algorithm", "rounds", "messages", "most bytes", "time", "bound"
+
 
 def configure(parser: Parser) -> None:
     parser.add_argument("collective", choices=COLLECTIVES, metavar="COLLECTIVE", help=", ".join(COLLECTIVES))
@@ -52,20 +54,12 @@ def run(options: argparse.Namespace) -> int:
         gamma = math.ceil(byte_time(options.adding)) if options.adding else 0
         topologies.check(net.topology, options.ranks)
         found = estimates.compare(options.collective, options.ranks, nbytes, net, options.algorithm, gamma)
-    table = page.table(
-        "algorithm", "rounds", "messages", "most bytes", "time", "bound", left=["algorithm"], is_tight=True
-    )
+    table = page.table(*HEAD, left=HEAD[:1], is_tight=True)
     for one in found:
-        ratio = f"{one.time / one.bound:.2f}×" if one.bound else "–"
-        table.add_row(
-            one.schedule.algorithm,
-            f"{one.rounds:,}",
-            f"{one.messages:,}",
-            f"{one.max_sent:,}",
-            in_words(one.time),
-            ratio,
-            style="bold" if one.schedule.steps.__module__.startswith(schedule_files.PREFIX) else "",
-        )
+        counts = (f"{count:,}" for count in (one.rounds, one.messages, one.max_sent))
+        is_own = one.schedule.steps.__module__.startswith(schedule_files.PREFIX)
+        cells = one.schedule.algorithm, *counts, *page.beside_bound(one.time, one.bound)
+        table.add_row(*cells, style="bold" if is_own else "")
     console = Console(highlight=False)
     console.print(
         f"{options.collective} of {nbytes:,} bytes, {options.ranks} rank{'s' * (options.ranks != 1)}, {options.net}; no schedule "

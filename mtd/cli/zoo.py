@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(textwrap.fill(f"{name:<22} {first}", width, subsequent_indent=" " * 23))
         return 0
     exhibit = zoo.exhibit(arguments.name)
-    text, hang = inspect.getsource(exhibit), exhibit.hang  # type: ignore[arg-type]
+    text, hang = inspect.getsource(exhibit), exhibit.hang
     if arguments.real:
         if importlib.util.find_spec("torch") is None:
             raise CannotDo("--real takes real PyTorch, which is not here: pip install 'minitorch_dist[torch]'")

@@ -13,7 +13,7 @@ A lesson, and a learner's folder:
     answers  notebook_copies  lamp_page      a notebook whose cells are your file, in your folder; its check as HTML
     sample_failure      a real failure of the check, and how to read it
     bridging            the same in PyTorch, at a lesson's end
-    real_bridge  real_training      a learner's functions under real PyTorch's DDP and FSDP2
+    real_bridge  real_training  real_ranks      a learner's functions under real PyTorch's DDP and FSDP2
     building  judging   for who writes lessons: what is made from them, and are they as they should be?
 
 A check, and what it measures with:

@@ -45,30 +45,37 @@ def exchange(out: Tensor, to: int, into: Tensor, source: int) -> None:
     work.wait()
 
 
-def ring(tensor: Tensor, op: Op = ReduceOp.SUM, sign: int = -1) -> None:
-    """Chunks, one for each rank, go round and are added up, and go round once more."""
+def rings(tensor: Tensor, op: Op, way: int = 1, sign: int = -1, swap: Callable[..., None] = exchange) -> None:
+    """Chunks, one for each rank, go round and are added up, and go round once more: to the right, or to the left."""
     rank, size = me()
-    chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
+    chunks, to, source = parts(tensor, size), (rank + way) % size, (rank - way) % size
     for step in range(size - 1):
-        into = chunks[(rank + sign * (step + 1)) % size]
+        into = chunks[(rank + way * sign * (step + 1)) % size]
         buffer = torch.empty_like(into)
-        exchange(chunks[(rank + sign * step) % size], right, buffer, left)
+        swap(chunks[(rank + way * sign * step) % size], to, buffer, source)
         combine(op, into, buffer)
     for step in range(size - 1):
-        exchange(chunks[(rank + 1 - step) % size], right, chunks[(rank - step) % size], left)
+        swap(chunks[(rank + way * (1 - step)) % size], to, chunks[(rank - way * step) % size], source)
+
+
+def goes_round(total: Tensor, travelling: Tensor, op: Op) -> None:
+    """Whole tensors go round the ring, and each rank adds those of all others to its total."""
+    rank, size = me()
+    for _ in range(size - 1):
+        buffer = torch.empty_like(total)
+        exchange(travelling, (rank + 1) % size, buffer, (rank - 1) % size)
+        combine(op, total, buffer)
+        travelling = buffer
+
+
+def ring(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
+    """The ring."""
+    rings(tensor, op)
 
 
 def leftwards(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The ring the other way round."""
-    rank, size = me()
-    chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
-    for step in range(size - 1):
-        into = chunks[(rank + step + 1) % size]
-        buffer = torch.empty_like(into)
-        exchange(chunks[(rank + step) % size], left, buffer, right)
-        combine(op, into, buffer)
-    for step in range(size - 1):
-        exchange(chunks[(rank - 1 + step) % size], left, chunks[(rank + step) % size], right)
+    rings(tensor, op, way=-1)
 
 
 def up_and_down_a_tree(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
@@ -114,18 +121,12 @@ def tutorial_of_2019(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
 
 def whole_tensor_round_the_ring(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Right, with P/2 times the bytes (where it was seen, with P times: ARENA#407)."""
-    rank, size = me()
-    travelling = tensor.clone()
-    for _ in range(size - 1):
-        buffer = torch.empty_like(tensor)
-        exchange(travelling, (rank + 1) % size, buffer, (rank - 1) % size)
-        combine(op, tensor, buffer)
-        travelling = buffer
+    goes_round(tensor, tensor.clone(), op)
 
 
 def plus_for_minus(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """The chunks run against the ring."""
-    ring(tensor, op, sign=1)
+    rings(tensor, op, sign=1)
 
 
 def remainder_forgotten(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
@@ -136,14 +137,9 @@ def remainder_forgotten(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
 
 def accumulate_into_zeros(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """Right for sums; wrong for products, and for maxima of negative numbers."""
-    rank, size = me()
-    total, travelling = torch.zeros_like(tensor), tensor.clone()
+    total = torch.zeros_like(tensor)
     combine(op, total, tensor)
-    for _ in range(size - 1):
-        buffer = torch.empty_like(tensor)
-        exchange(travelling, (rank + 1) % size, buffer, (rank - 1) % size)
-        combine(op, total, buffer)
-        travelling = buffer
+    goes_round(total, tensor.clone(), op)
     tensor.copy_(total)
 
 
@@ -171,17 +167,12 @@ def forwards_its_accumulator(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
 
 def send_before_receive(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:
     """A ring whose sends nobody is there to take."""
-    rank, size = me()
-    chunks, left, right = parts(tensor, size), (rank - 1) % size, (rank + 1) % size
-    for step in range(size - 1):
-        into = chunks[(rank - step - 1) % size]
-        buffer = torch.empty_like(into)
-        dist.send(chunks[(rank - step) % size], right)
-        dist.recv(buffer, left)
-        combine(op, into, buffer)
-    for step in range(size - 1):
-        dist.send(chunks[(rank + 1 - step) % size], right)
-        dist.recv(chunks[(rank - step) % size], left)
+    rings(tensor, op, swap=one_after_the_other)
+
+
+def one_after_the_other(out: Tensor, to: int, into: Tensor, source: int) -> None:
+    dist.send(out, to)
+    dist.recv(into, source)
 
 
 def adds_into_what_it_still_sends(tensor: Tensor, op: Op = ReduceOp.SUM) -> None:

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mtd.course import cells, pieces, records, workspace as workspaces
-from mtd.course.candidate import BY_YOU
 from mtd.course.cells import NotebookDrawing
 from mtd.course.examination import Examination
 from mtd.course.lamp_page import LampPage
@@ -52,7 +51,7 @@ class AnswerFile:
         self._memory = workspace.place(lesson) / AGREED
 
     def __repr__(self) -> str:
-        return f"<AnswerFile {self.workspace.shown(self.lesson)}, {len(self.given()) - 2} cells>"
+        return f"<AnswerFile {workspaces.from_here(self.path)}, {len(self.given()) - 2} cells>"
 
     def given(self) -> list[str]:
         """The pieces of the skeleton."""
@@ -155,7 +154,6 @@ class NotebookAnswers:
 
     def check(self) -> LampPage:
         """Judge the file as it stands, and draw what the ranks held. To interrupt it says where the code is."""
-        text = self._workspace.text_of(self._lesson)
         with Examination.of(self._workspace, self._lesson) as exam:
             try:
                 exam.wait()
@@ -163,15 +161,12 @@ class NotebookAnswers:
                 exam.stop()
         if exam.verdict is None:
             raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
-        if exam.stopped != BY_YOU:
-            self._workspace.keep(self._lesson, text, exam.verdict)
+        exam.keep(self._workspace)
         return LampPage(exam, exam.verdict, self._workspace.following(self._lesson))
 
     def picture(self) -> NotebookDrawing:
         """The picture of what stands in the file."""
-        self._workspace.whole_text_of(self._lesson)
-        with Examination.of(self._workspace, self._lesson, "picture") as exam:
-            exam.wait()
+        exam = Examination.finished(self._workspace, self._lesson, "picture")
         if exam.undrawn:
             raise LessonError(f"it cannot be drawn: {exam.undrawn}")
         return NotebookDrawing(exam.scene or exam.text, exam.grid)

@@ -16,15 +16,15 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from mtd.course.code_lines import code_lines
 from mtd.course.lesson import ROOM, Lesson, LessonError, all_lessons
 from mtd.course.progress import Progress
-from mtd.course.sizes import first_line, names_of, words_of
-from mtd.course.source import END, unwritten
+from mtd.course.sizes import first_line, imported, names_of, words_of
+from mtd.course.source import END
 from mtd.course.workspace import Workspace
 from mtd.pages import whole_files
 
@@ -138,32 +138,19 @@ def modules_of(workspace: Workspace | None, room: Path = ROOM) -> list[StackModu
     """All modules of the stack, in the order of the lessons."""
     used = [one for one in all_lessons(room) if one.module not in WITHOUT]
     modules = {one.module for one in used}
-    progress = workspace.progress() if workspace is not None else None
+    progress = Progress() if workspace is None else workspace.progress()
+    own = {} if workspace is None else workspace.written(progress)
     parts = []
     for lesson in used:
-        own = None if workspace is None or progress is None else _own(workspace, progress, lesson)
-        text = rewritten(lesson.source.solution() if own is None else own, lesson, modules)
-        part = StackModule(lesson, "ours", text, code_lines(text), 0, "")
-        if own is not None and workspace is not None and progress is not None:
-            size = progress.size_of(lesson.number)
-            part = replace(
-                part,
-                whose="yours",
-                written=added(lesson, own, size),
-                size=size,
-                has_passed=workspace.is_current(lesson, progress),
-            )
-        parts.append(part)
+        if workspace is None or lesson.number not in own:
+            text = rewritten(lesson.source.solution(), lesson, modules)
+            parts.append(StackModule(lesson, "ours", text, code_lines(text), 0, ""))
+            continue
+        mine, size = workspace.text_of(lesson), progress.size_of(lesson.number)
+        text, written = rewritten(mine, lesson, modules), added(lesson, mine, size)
+        has_passed = workspace.is_current(lesson, progress)
+        parts.append(StackModule(lesson, "yours", text, code_lines(text), written, size, has_passed))
     return parts
-
-
-def _own(workspace: Workspace, progress: Progress, lesson: Lesson) -> str | None:
-    """The learner's module, if it has no blank left. AssembleError if it is no Python."""
-    is_there = workspace.file(lesson).is_file() and workspace.is_begun(lesson)
-    if lesson.number in progress.reference or not is_there:
-        return None
-    text = workspace.text_of(lesson)
-    return None if unwritten(text, lesson.number) or lesson.outdated(text) else text
 
 
 def added(lesson: Lesson, text: str, size: str) -> int:
@@ -183,10 +170,7 @@ def tests_of(tree: ast.Module) -> list[ast.stmt]:
     known, found = set[str](), []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            places = [one.name for one in node.names]
-            if isinstance(node, ast.ImportFrom):
-                places = [node.module or ""]
-            if any(map(_is_for_tests, places)):
+            if any(map(_is_for_tests, imported(node))):
                 known |= names_of(node)
             continue
         names = names_of(node)
@@ -288,55 +272,44 @@ def _parsed(text: str, lesson: Lesson) -> ast.Module:
 
 
 def _said(node: ast.Import | ast.ImportFrom, lesson: Lesson, modules: set[str], used: set[str] | None) -> list[str]:
-    """The import's lines in the stack. `used`: other names are not imported."""
-    lines = []
+    """The import's lines in the stack, the names of one module in one line. `used`: other names are not imported."""
+    by_place: dict[str, list[str]] = {}
     for one in node.names:
         if used is not None and (one.asname or one.name.partition(".")[0]) not in used:
             continue
         if _is_for_tests(one.name if isinstance(node, ast.Import) else node.module or ""):
             continue
-        said = _line(node, one, modules)
-        if not said:
+        place, name = _found(node, one, modules)
+        if not place:
             inner = one.name if isinstance(node, ast.Import) else f"{_place(node)}.{one.name}"
             raise AssembleError(
                 f"lesson {lesson.label}, line {node.lineno} of {lesson.file} imports {inner}, which the stack does not have; it "
                 f"stands on numpy, the standard library, other lessons and what our lesson {lesson.label} imports"
             )
-        lines.append(said)
-    return _joined(lines)
+        by_place.setdefault(place, []).append(name)
+    return [f"{place} import {', '.join(names)}" if any(names) else place for place, names in by_place.items()]
 
 
 def _place(node: ast.ImportFrom) -> str:
     return "." * node.level + (node.module or "")
 
 
-def _line(node: ast.Import | ast.ImportFrom, one: ast.alias, modules: set[str]) -> str:
-    """One name's import in the stack; "" where it has nothing for it."""
+def _found(node: ast.Import | ast.ImportFrom, one: ast.alias, modules: set[str]) -> tuple[str, str]:
+    """Where one name is in the stack, and what is imported from there; "" where it has nothing for it."""
     asked = f" as {one.asname}" if one.asname else ""
     place = "" if isinstance(node, ast.Import) else _place(node)
     inner = f"{place}.{one.name}" if place else one.name
     if inner in FACES and (place or asked):  # from minitorch_dist import nn
         folder, _, module = FACES[inner].rpartition(".")
-        return f"from .{folder} import {module}{asked or f' as {one.name}' * (module != one.name)}"
+        return f"from .{folder}", module + (asked or f" as {one.name}" * (module != one.name))
+    name = one.name + asked
     if place in FACES and place != "minitorch_dist":
-        return f"from .{FACES[place]} import {one.name}{asked}"
+        return f"from .{FACES[place]}", name
     if (place or inner) in modules:
-        return f"from .{place} import {one.name}{asked}"
+        return f"from .{place}", name
     if _is_plain(place or inner):
-        return f"from {place} import {one.name}{asked}" if place else f"import {one.name}{asked}"
-    return ""
-
-
-def _joined(lines: list[str]) -> list[str]:
-    """Names of one module in one line."""
-    by_place: dict[str, list[str]] = {}
-    for line in lines:
-        place, _, name = line.partition(" import ")
-        by_place.setdefault(place, []).append(name)
-    return [
-        " import ".join([place, ", ".join(filter(None, names))]) if any(names) else place
-        for place, names in by_place.items()
-    ]
+        return (f"from {place}", name) if place else (f"import {name}", "")
+    return "", ""
 
 
 def _is_plain(name: str) -> bool:

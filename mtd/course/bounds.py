@@ -36,20 +36,11 @@ def _bytes(size: int) -> str:
     return f"{float(bounds.least_bytes('all_reduce', size, 10**6)):,.0f} bytes of an all_reduce of 1,000,000"
 
 
-def _rounds(size: int) -> str:
-    return f"{bounds.least_rounds(size)} rounds"
+LEAST: dict[str, Callable[[int], str]] = {"bytes": _bytes, "rounds": lambda size: f"{bounds.least_rounds(size)} rounds"}
 
 
-LEAST: dict[str, Callable[[int], str]] = {"bytes": _bytes, "rounds": _rounds}
-
-
-def _read() -> dict[str, Bound]:
-    """Those of `bounds.toml`, by lamp."""
-    rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["bound"]
-    return {row["lamp"]: Bound(**row) for row in rows}
-
-
-BOUNDS = _read()
+_ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))["bound"]
+BOUNDS = {row["lamp"]: Bound(**row) for row in _ROWS}
 
 
 def of_lesson(lesson: Lesson) -> dict[str, tuple[str, int | None]]:

@@ -1,8 +1,8 @@
 """The process in which a learner's code is judged: `python -m mtd.course.candidate ORDER`.
 
-It writes each finding at once, as a line of JSON. So a finding stays known, whatever the code does later: it may loop without
-end, exit, take all memory, or crash the interpreter. A watchman looks on and, when something goes too far, writes where the
-code is, and ends the process. `examination` is the other side.
+It writes each finding at once, as a line of JSON, which has some of the fields of `Findings`. So a finding stays known, whatever
+the code does later: it may loop without end, exit, take all memory, or crash the interpreter. A watchman looks on and, when
+something goes too far, writes where the code is, and ends the process. `examination` is the other side.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_type_hints
 
 from minitorch_dist.pictures.scene import Scene
 from mtd.course import checking, one_model, real_wires, records
 from mtd.course.explain import in_words, is_blank
 from mtd.course.path import LessonAnswer
+from mtd.course.real_wires.swapping import WireRun
 from mtd.course.verdict import CheckVerdict
 from mtd.grids.grid import Grid
 from transports.clock import SystemClock
@@ -64,48 +65,81 @@ class CheckOrder:
         return self.folder / "stop"
 
 
+@dataclass(eq=False)
+class Findings:
+    """All that is known of the code."""
+
+    known: CheckVerdict  # of the lamps before those that are looked at
+    asks: tuple[str, ...] = ()  # the lamps that are looked at
+    verdict: CheckVerdict | None = None
+    printed_before: int | None = None  # bytes, before the picture was drawn
+    remarks: list[str] = field(default_factory=list)  # what the library logged
+    scene: Scene | None = None
+    caption: str = ""  # which run the scene is of
+    grid: Grid | None = None  # what the ranks held
+    text: str = ""  # a picture that is text
+    no_picture: str = ""  # why there is none
+    truths: dict[str, float] = field(default_factory=dict)
+    runs: list[WireRun] = field(default_factory=list)  # over the wires that were tried
+    step: one_model.ModelStep | None = None  # of the course's model
+    alone: float = 0.0  # the loss of this step on one rank
+    stopped: str = ""  # why the code was stopped
+    where: list[str] = field(default_factory=list)  # it was then
+
+    def take(self, line: str) -> None:
+        """A line of the process; lists and dicts grow by what is new."""
+        for name, value in json.loads(line).items():
+            found, before = records.made(KINDS[name], value), getattr(self, name)
+            if isinstance(before, list):
+                found = before + [one for one in found if one not in before]
+            setattr(self, name, before | found if isinstance(before, dict) else found)
+
+
+KINDS = get_type_hints(Findings)
+
+
 def main(arguments: list[str]) -> int:
     order: CheckOrder = records.made(CheckOrder, json.loads(arguments[0]))
     with order.found.open("a", encoding="utf-8") as out:
 
-        def say(event: str, **what: Any) -> None:
-            out.write(json.dumps({"event": event, **what}, default=records.plain) + "\n")
+        def say(**found: Any) -> None:
+            out.write(json.dumps(found, default=records.plain) + "\n")
             out.flush()
 
         tempfile.tempdir = str(order.folder)  # it goes away, however this process ends
-        set_apart(lambda words: say("remark", words=words))
+        set_apart(lambda words: say(remarks=[words]))
         sys.unraisablehook = OnceEach(order.answer.file)
         clock = SystemClock()
         clock.start(lambda: watch(order, say, clock), "watchman")
         TASKS[order.task](order, say)
-        say("done")
+        say(stopped="")
     printed()
     os._exit(0)  # threads that the learner's code left behind have nothing to say here
 
 
 def _check(order: CheckOrder, say: Say) -> None:
     def begins(known: CheckVerdict, lamps: tuple[str, ...]) -> None:
-        say("asks", lamps=lamps, known=known)
+        say(asks=lamps, known=known)
 
     verdict = checking.check(order.answer, order.only, begins, order.token)
-    say("verdict", verdict=verdict, printed=printed())
+    say(verdict=verdict, printed_before=printed(), asks=())
     _show(order.answer, say, verdict)
 
 
 def _measure(order: CheckOrder, say: Say) -> None:
     for name in order.truths:
-        say("truth", name=name, value=checking.truth(order.answer, name))
+        say(truths={name: checking.truth(order.answer, name)})
 
 
 def _over_wires(order: CheckOrder, say: Say) -> None:
     with order.answer.searched():
         for run in real_wires.swap_wires(order.answer.lesson, **order.wire):
-            say("wire", run=run)
+            say(runs=[run])
 
 
 def _train(order: CheckOrder, say: Say) -> None:
     with order.answer.searched():
-        say("model", step=one_model.run(order.answer.lesson), alone=one_model.loss_of_one_rank())
+        say(step=one_model.run(order.answer.lesson), alone=one_model.loss_of_one_rank())
 
 
 TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
@@ -119,11 +153,11 @@ TASKS: dict[str, Callable[[CheckOrder, Say], None]] = {
 
 def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -> None:
     """Draw the contents of the ranks, and the picture of the lesson; after a check that passed only the first."""
-    lamp = _first_out(verdict)
+    lamp = verdict.first_out if verdict else ""
     with suppress(Exception, SystemExit), answer.searched():  # what goes wrong is told otherwise
         grid = _grid(answer, verdict, lamp)
         if grid is not None:
-            say("grid", grid=grid)
+            say(grid=grid)
     if lamp == "runs" or (verdict is not None and verdict.is_passed):  # nothing could run, or all is well
         return
     try:
@@ -132,15 +166,15 @@ def _show(answer: LessonAnswer, say: Say, verdict: CheckVerdict | None = None) -
     except (Exception, SystemExit) as error:
         why = in_words(error, answer.file, answer.check_file)
         if verdict is None or why not in verdict.said.values():  # else the check has said so
-            say("no picture", why=why)
+            say(no_picture=why)
         return
     if isinstance(drawn, Scene):
-        say("scene", scene=drawn, caption=caption)
+        say(scene=drawn, caption=caption)
     elif drawn is None:
         number = answer.lesson.number
-        say("no picture", why=f"this check draws no run; mtd show {number} draws what your code does")
+        say(no_picture=f"this check draws no run; mtd show {number} draws what your code does")
     else:
-        say("text", text=str(drawn))
+        say(text=str(drawn))
 
 
 def _grid(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> Grid | None:
@@ -153,22 +187,14 @@ def _grid(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> Grid
     return checking.wrong_contents(check, lamp, verdict.tokens.get(lamp, ""))
 
 
-def _first_out(verdict: CheckVerdict | None) -> str:
-    """The first lamp that is out and says why. A lamp that was skipped says why, too, but is not out."""
-    out = [] if verdict is None else [name for name in verdict.said if verdict.lamps[name] is not None]
-    return out[0] if out else ""
-
-
 def _picture(answer: LessonAnswer, verdict: CheckVerdict | None, lamp: str) -> tuple[str, Any]:
     """Which run it is of, and what is drawn; None where there is nothing to draw."""
     if verdict is None:
         return "", checking.drawn(checking.load(answer.lesson))
-    if lamp in verdict.tokens:
-        scene = checking.failing(answer.lesson, verdict.tokens[lamp], lamp)
-        return scene.title, scene
     if lamp in verdict.costs:  # it is correct, and costs too much
         return "what your code does", checking.drawn(checking.load(answer.lesson))
-    return "the run that failed", checking.failed_run(answer, lamp)
+    scene = checking.failed_run(answer, lamp, verdict.tokens.get(lamp, ""))
+    return scene.title if scene else "", scene
 
 
 def set_apart(tell: Callable[[str], None]) -> None:
@@ -223,7 +249,7 @@ def watch(order: CheckOrder, say: Say, clock: SystemClock) -> None:
             os._exit(STOPPED)
         if why:
             with suppress(Exception):
-                say("stopped", why=why, where=[*places(order.answer.file)])
+                say(stopped=why, where=[*places(order.answer.file)])
             os._exit(STOPPED)
 
 
@@ -256,7 +282,7 @@ def places(file: Path) -> Iterator[str]:
     """Where in this file the threads are, with the variables there. Given lines are named only if no thread
     is in one of the learner's, or in what such a line called."""
     said, text = set(), file.read_text("utf-8")
-    stacks = [[*_frames_in(file, frame)] for frame in sys._current_frames().values()]
+    stacks = [_frames_in(file, frame) for frame in sys._current_frames().values()]
     own = [next((one for one in inside if is_blank(text, one.f_lineno)), None) for inside in stacks]
     for here in own if any(own) else [next(iter(inside), None) for inside in stacks]:
         if here is not None:
@@ -272,13 +298,10 @@ def places(file: Path) -> Iterator[str]:
                 yield place + (f", where {values}" if values else "") + f": {line}"
 
 
-def _frames_in(file: Path, frame: FrameType | None) -> Iterator[FrameType]:
+def _frames_in(file: Path, frame: FrameType) -> list[FrameType]:
     """The frames of this stack that stand on a line of this file, the innermost first."""
-    while frame is not None:
-        is_here = Path(frame.f_code.co_filename).resolve() == file.resolve()
-        if is_here and frame.f_lineno is not None:
-            yield frame
-        frame = frame.f_back
+    stack = [one for one, line in traceback.walk_stack(frame) if line is not None]
+    return [one for one in stack if Path(one.f_code.co_filename).resolve() == file.resolve()]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ A function is the learner's own as soon as no blank is left in it and it is not 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mtd.course import source
@@ -51,7 +51,7 @@ class LessonText:
         self.text, self.lines = text, text.rstrip("\n").split("\n")
         self.tree = ast.parse(text)
         self.pieces = self._pieces(self.tree.body, 0, len(self.lines))
-        self.by_key = {piece.key: piece for piece in self.pieces}
+        self.named = dict(self._named())  # its functions, classes and methods, as `Office.join`
 
     def _pieces(self, body: list[ast.stmt], begin: int, stop: int) -> list[StatementPiece]:
         found, at = [], begin
@@ -66,11 +66,13 @@ class LessonText:
             at = end
         return found
 
-    def methods(self, piece: StatementPiece) -> dict[str, StatementPiece]:
-        """Of a class, by name."""
-        assert isinstance(piece.node, ast.ClassDef), "only classes have methods"
-        found = self._pieces(piece.node.body, piece.node.lineno, piece.end)
-        return {one.key: one for one in found if isinstance(one.node, Function)}
+    def _named(self) -> Iterator[tuple[str, StatementPiece]]:
+        for piece in self.pieces:
+            if isinstance(piece.node, Function | ast.ClassDef):
+                yield piece.key, piece
+            if isinstance(piece.node, ast.ClassDef):
+                inside = self._pieces(piece.node.body, piece.node.lineno, piece.end)
+                yield from ((f"{piece.key}.{one.key}", one) for one in inside if isinstance(one.node, Function))
 
     def same(self, piece: StatementPiece, other: LessonText, theirs: StatementPiece) -> bool:
         return _code(piece.lines(self.lines)) == _code(theirs.lines(other.lines))
@@ -129,18 +131,7 @@ def _states(mine: LessonText, given: LessonText, lesson: Lesson, size: str) -> d
             return OPEN
         return GIVEN if theirs is not None and mine.same(piece, given, theirs) else OWN
 
-    found = {}
-    for piece in mine.pieces:
-        if not isinstance(piece.node, Function | ast.ClassDef):
-            continue
-        theirs = given.by_key.get(piece.key)
-        found[piece.key] = state(piece, theirs)
-        if isinstance(piece.node, ast.ClassDef):
-            is_class = theirs is not None and isinstance(theirs.node, ast.ClassDef)
-            known = given.methods(theirs) if theirs is not None and is_class else {}
-            for name, method in mine.methods(piece).items():
-                found[f"{piece.key}.{name}"] = state(method, known.get(name))
-    return found
+    return {name: state(piece, given.named.get(name)) for name, piece in mine.named.items()}
 
 
 # --------------------------------------------------------------------------- gap and function
@@ -148,21 +139,11 @@ def _states(mine: LessonText, given: LessonText, lesson: Lesson, size: str) -> d
 
 def _exchanged(mine: LessonText, new: LessonText, states: dict[str, str]) -> str:
     """The learner's text; functions that are open or as given are as the new size has them."""
-    changes: list[tuple[int, int, list[str]]] = []
-
-    def exchange(piece: StatementPiece, theirs: StatementPiece | None) -> None:
-        if theirs is not None:
-            changes.append((piece.first, piece.end, theirs.lines(new.lines)))
-
-    for piece in mine.pieces:
-        theirs = new.by_key.get(piece.key)
-        if isinstance(piece.node, Function) and states[piece.key] != OWN:
-            exchange(piece, theirs)
-        elif isinstance(piece.node, ast.ClassDef) and theirs is not None and isinstance(theirs.node, ast.ClassDef):
-            known = new.methods(theirs)
-            for name, method in mine.methods(piece).items():
-                if states[f"{piece.key}.{name}"] != OWN:
-                    exchange(method, known.get(name))
+    changes = [
+        (piece.first, piece.end, new.named[name].lines(new.lines))
+        for name, piece in mine.named.items()
+        if isinstance(piece.node, Function) and states[name] != OWN and name in new.named
+    ]
     lines = [*mine.lines]
     for first, end, instead in sorted(changes, reverse=True, key=lambda one: one[0]):
         lines[first:end] = instead

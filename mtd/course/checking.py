@@ -237,42 +237,33 @@ def wrong_contents(check: ModuleType, lamp: str, token: str = "") -> Grid | None
     return next((found for make in grids if (found := make()) is not None and found.fault is not None), None)
 
 
-def failing(lesson: Lesson, token: str, lamp: str) -> Scene:
-    """A picture of the run of this token, with the modules that are found now."""
+def failed_run(answer: LessonAnswer, lamp: str, token: str = "") -> Scene | None:
+    """A picture of the run upon which this lamp's function found the fault: that of its token, else the last one that it
+    made. None where it made none."""
+    verdict = CheckVerdict(answer.lesson)
     with keeper.temporary_folder("mtd-") as folder:
         path = Path(folder) / "run.mtd"
-        with replaying(token, path):
-            for asked in asked_by(load(lesson)):
+        with replaying(token, path) if token else journaling(path):
+            for asked in asked_by(load(answer.lesson)):
                 if lamp in asked.lamps:
-                    asked.function()
-            return replace(journal.read(path).scene(), title=parse(token).where)
-
-
-def failed_run(answer: LessonAnswer, lamp: str) -> Scene | None:
-    """A picture of the run upon which this lamp's function found the fault: the last one that it made.
-    None where it made none."""
-    verdict = CheckVerdict(answer.lesson)
-    with keeper.temporary_folder("mtd-") as folder, journaling(Path(folder) / "run.mtd") as path:
-        for asked in asked_by(load(answer.lesson)):
-            if lamp in asked.lamps:
-                _ask(verdict, asked, answer)
+                    _ask(verdict, asked, answer)
         if verdict.lamps.get(lamp) is not False or not path.exists():
             return None
         scene = journal.read(path).scene()
-    return replace(scene, title="the run that failed") if scene.arrows else None
+    title = parse(token).where if token else "the run that failed"
+    return replace(scene, title=title) if scene.arrows or token else None
 
 
 @contextmanager
-def journaling(path: Path) -> Iterator[Path]:
+def journaling(path: Path) -> Iterator[None]:
     """Within the block each run of this process is written down there, instead of the one before."""
-    before = os.environ.get(journal.files.VARIABLE)
+    before = {name: os.environ[name] for name in (journal.files.VARIABLE,) if name in os.environ}
     os.environ[journal.files.VARIABLE] = str(path)
     try:
-        yield path
+        yield
     finally:
-        os.environ.pop(journal.files.VARIABLE)
-        if before is not None:
-            os.environ[journal.files.VARIABLE] = before
+        del os.environ[journal.files.VARIABLE]
+        os.environ.update(before)
 
 
 def truth(answer: LessonAnswer, name: str) -> float:

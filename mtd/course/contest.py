@@ -14,23 +14,21 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 from minitorch_dist.distributed.pipelining.orders import ORDERS, Make, Pipe
-from minitorch_dist.distributed.schedules import choice, domain, schedule_files
-from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, ROOTED, Schedule, ScheduleError
-from minitorch_dist.sim import nets, topology_links
-from mtd import estimates
+from minitorch_dist.distributed.schedules import domain, schedule_files
+from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule, ScheduleError
 from mtd.course import pipelines
-from mtd.laboratory import cases
+from mtd.laboratory import cases, racing
+from mtd.laboratory.cases import Case
 from mtd.refusals import CannotDo
-from transports.quantities import amount, in_words
-from transports.virtual.topology import Topology
+from transports.quantities import in_words
 
 SIZES = ("1KB", "16MB")
+MINE = "yours"
 NETWORKS = ("ethernet", "cluster", "nodes")  # of those of `laboratory.cases`
 TEMPLATE = Path(__file__).with_name("begin_contest.txt").read_text("utf-8")
 
@@ -169,52 +167,20 @@ def _of_schedules(mine: Schedule, ranks: int, given: Sequence[str], sizes: Seque
         said = f"; try --ranks {' or '.join(map(str, sorted(near)))}" if near else ""
         raise NotAdmitted(f"{mine} is made for {mine.domain_in_words}, and not for {ranks} ranks{said}")
     for size in sorted({*domain.usual_sizes(mine), ranks}):
-        for root in range(size) if mine.collective in ROOTED else [None]:
-            try:
-                domain.prove(mine, size, root)
-            except Exception as error:
-                said = str(error).removeprefix(f"{mine} with {size} ranks: ")
-                if not isinstance(error, ScheduleError):
-                    said = f"{type(error).__name__}: {error}"
-                ranks_said = f"{size} rank{'s' * (size != 1)}"
-                raise NotAdmitted(f"{mine} with {ranks_said}: {said}") from error
-    declared_ones = networks(ranks)
-    chosen = {name: declared_ones.get(name, name) for name in (given or declared_ones)}
-    races: list[str] = []
+        racing.prove(mine, size, size, NotAdmitted)
+    known = networks(ranks)
+    races = [Case(name, known.get(name, name), ranks, size) for name in dict.fromkeys(given or known) for size in sizes]
     legs: dict[str, list[Leg]] = {}
-    for name, words in chosen.items():
-        net = nets.read(words).topology
-        for size_words in sizes:
-            races.append(f"{name} {size_words}")
-            for found, leg in _race(mine, ranks, amount(size_words), net):
-                legs.setdefault(found, []).append(leg)
+    for case in races:
+        for found in racing.estimated(replace(mine, name=MINE), case):
+            memory = scratch(found.schedule, ranks, case.nbytes)
+            leg = Leg(found.time, found.bound, in_words(found.time), found.rounds, found.max_sent, memory)
+            legs.setdefault(found.schedule.name, []).append(leg)
     whole = {name: tuple(each) for name, each in legs.items() if len(each) == len(races)}
     entries = [ContestEntry(name, each, name == MINE) for name, each in whole.items()]
     about = f"{mine.collective} with {ranks} ranks: time ÷ what no schedule can beat there"
-    return Contest(about, tuple(races), ranked(entries), "vectors beyond the caller's")
-
-
-MINE = "yours"
-
-
-def _race(mine: Schedule, ranks: int, nbytes: int, net: Topology) -> list[tuple[str, Leg]]:
-    """Of an algorithm with pieces the best number of them."""
-    links = topology_links.links_of(net) or Links()
-    best: dict[str, Leg] = {MINE: _leg(mine, ranks, nbytes, net)}
-    for schedule in choice.candidates(mine.collective, nbytes, links, with_gallery=True):
-        if not domain.may_run(schedule, ranks):
-            continue
-        leg = _leg(schedule, ranks, nbytes, net)
-        if schedule.name not in best or leg.time < best[schedule.name].time:
-            best[schedule.name] = leg
-    return list(best.items())
-
-
-def _leg(schedule: Schedule, ranks: int, nbytes: int, net: Topology) -> Leg:
-    found = estimates.estimate(schedule, ranks, nbytes, net)
-    return Leg(
-        found.time, found.bound, in_words(found.time), found.rounds, found.max_sent, scratch(schedule, ranks, nbytes)
-    )
+    names = tuple(f"{case.name} {case.size}" for case in races)
+    return Contest(about, names, ranked(entries), "vectors beyond the caller's")
 
 
 def scratch(schedule: Schedule, size: int, count: int) -> float:

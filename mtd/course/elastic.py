@@ -12,7 +12,7 @@ from minitorch_dist import sim
 from minitorch_dist.nn.parallel import DistributedDataParallel
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.ops.making.creation import tensor
+from minitorch_dist.tensors.makers.creation import tensor
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.replicas import Steps, unlike_steps
 from mtd.course.cluster import Cluster
@@ -83,6 +83,7 @@ def in_the_library(
 
 
 COLUMN = 0.1  # seconds
+STATES = {"joins": "·", "dies": " ", "starts again": "·", "stands still": "~"}
 
 
 def lanes(cluster: Cluster) -> str:
@@ -102,13 +103,7 @@ def lanes(cluster: Cluster) -> str:
             if event.what.startswith("is in generation"):
                 generation = state = event.what.split()[3][-1]
             else:
-                state = {
-                    "joins": "·",
-                    "dies": " ",
-                    "starts again": "·",
-                    "stands still": "~",
-                    "goes on": generation,
-                }.get(event.what, state)
+                state = generation if event.what == "goes on" else STATES.get(event.what, state)
             if event.what == "dies":
                 row, at = row + "✗", at + 1
         lines.append(f"machine {machine.rank}  {(row + state)[:columns]}".rstrip())

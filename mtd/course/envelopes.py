@@ -31,7 +31,6 @@ def messages_scene(
     faults: Sequence[Fault] = (),
     named: Callable[[Any], str] = str,
     title: str = "",
-    net: str = NET,
     most: int | None = None,
 ) -> Scene:
     """Run the program, whose ranks write messages (`sender.Sender`), and draw what became of each.
@@ -42,21 +41,10 @@ def messages_scene(
     arrows: list[Arrow] = []
 
     def draw(message: SimMessage, words: str, now: int) -> None:
-        arrows.append(
-            Arrow(
-                message.src.rank,
-                message.dst.rank,
-                message.ticket.since,
-                now,
-                message.nbytes,
-                words.partition(" ")[0],
-                "",
-                words,
-                not message.is_void,
-            )
-        )
+        src, dst, since, kind = message.src.rank, message.dst.rank, message.ticket.since, words.partition(" ")[0]
+        arrows.append(Arrow(src, dst, since, now, message.nbytes, kind, "", words, not message.is_void))
 
-    _watched(program, size, faults, named, draw, net)
+    _watched(program, size, faults, named, draw)
     arrows.sort(key=lambda arrow: (arrow.departed, arrow.arrived))
     note = ""
     if most is not None and len(arrows) > most:
@@ -90,7 +78,7 @@ def messages_grid(
         if found:
             found[-1] = found[-1]._replace(cells=cells())
 
-    _watched(program, len(grid.rows), faults, named, draw, NET)
+    _watched(program, len(grid.rows), faults, named, draw)
     settle()
     return replace(grid, steps=[*grid.steps, *found])
 
@@ -101,7 +89,6 @@ def _watched(
     faults: Sequence[Fault],
     named: Callable[[Any], str],
     draw: Callable[[SimMessage, str, int], None],
-    net: str,
 ) -> None:
     """Run the program, and tell of each message when its fate is known."""
     plan = sim.Plan(tuple(faults), reliable=False)
@@ -116,4 +103,4 @@ def _watched(
         injector.over = over
 
     with suppress(Exception):  # the check says what went wrong; here it is seen
-        sim.run(program, size, net=net, faults=plan, limit=LIMIT, prepared=watch)
+        sim.run(program, size, net=NET, faults=plan, limit=LIMIT, prepared=watch)

@@ -22,15 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import minitorch_dist
-from minitorch_dist.pictures.scene import Scene
-from mtd.course import one_model, records
-from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder
+from mtd.course import records
+from mtd.course.candidate import BY_YOU, STOPPED, CheckOrder, Findings
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.path import LessonAnswer
-from mtd.course.real_wires.swapping import LIMIT, SETTLING, WIRES, WireRun
+from mtd.course.real_wires.swapping import LIMIT, SETTLING, WIRES
 from mtd.course.verdict import CheckVerdict
 from mtd.course.workspace import Workspace
-from mtd.grids.grid import Grid
 from transports import keeper
 from transports.clock import SystemClock
 
@@ -45,26 +43,13 @@ def limits(lesson: Lesson) -> tuple[float, float]:
     return processor, 30 + 5 * processor
 
 
-class Examination:
+class Examination(Findings):
     def __init__(self, answer: LessonAnswer, task: str = "check", **wanted: Any) -> None:
         """`wanted`: what else stands in a `CheckOrder`."""
-        self.answer, lesson = answer, answer.lesson
-        self.asks: tuple[str, ...] = ()  # the lamps that are looked at
-        self._known = CheckVerdict(lesson)  # of the lamps before them
-        self.verdict: CheckVerdict | None = None
-        self.scene: Scene | None = None
-        self.grid: Grid | None = None  # what the ranks held
-        self.caption = ""  # which run the scene is of
-        self.text = ""  # a picture that is text
-        self.no_picture = ""  # why there is none
-        self.truths: dict[str, float] = {}
-        self.stopped = ""  # why the code was stopped
-        self.where: list[str] = []
-        self.printed = ""
-        self.runs: list[WireRun] = []  # over the wires that were tried
-        self.step: one_model.ModelStep | None = None  # of the course's model
-        self.alone = 0.0  # the loss of this step on one rank
-        self.remarks: list[str] = []  # what the library logged during the check
+        lesson = answer.lesson
+        super().__init__(CheckVerdict(lesson))
+        self.answer, self.printed = answer, ""
+        self.written = ""  # the learner's text that is judged
         self.is_over = False
         self._at_end = ExitStack()
         self._folder = self._at_end.enter_context(keeper.temporary_folder("mtd-check-"))
@@ -75,7 +60,6 @@ class Examination:
         self._found = self._order.found.open("w+", encoding="utf-8")
         self._output = (self._folder / "printed").open("w+b")
         self._rest = ""
-        self._printed: int | None = None  # bytes, before the picture was drawn
         self._deadline = SystemClock().deadline(seconds + LATE)
         try:
             self._process = subprocess.Popen(
@@ -94,7 +78,22 @@ class Examination:
     @classmethod
     def of(cls, workspace: Workspace, lesson: Lesson, task: str = "check", **how: Any) -> Examination:
         """Of a learner's file, with the learner's earlier lessons."""
-        return cls(workspace.answer(lesson), task, **how)
+        text = workspace.text_of(lesson)
+        exam = cls(workspace.answer(lesson), task, **how)
+        exam.written = text
+        return exam
+
+    def keep(self, workspace: Workspace) -> None:
+        """Enter what a check found, unless the learner stopped it."""
+        if self.verdict is not None and self.stopped != BY_YOU:
+            workspace.keep(self.lesson, self.written, self.verdict)
+
+    @classmethod
+    def finished(cls, workspace: Workspace, lesson: Lesson, task: str) -> Examination:
+        """Of a file without blanks, once it is over."""
+        workspace.whole_text_of(lesson)
+        with cls.of(workspace, lesson, task) as exam:
+            return exam.wait()
 
     @property
     def lesson(self) -> Lesson:
@@ -126,7 +125,7 @@ class Examination:
             self._kill()
             self._process.wait()
             ended = True
-        self._take()
+        self._read()
         if ended:
             self._end()
         return self.is_over
@@ -144,44 +143,15 @@ class Examination:
             pass
         return self
 
-    def _take(self) -> None:
+    def _read(self) -> None:
         *lines, self._rest = (self._rest + self._found.read()).split("\n")
         for line in lines:
-            try:
-                found = json.loads(line)
-            except ValueError:  # it was being written when all ended
-                continue
-            match found.pop("event"):
-                case "asks":
-                    self.asks = tuple(found["lamps"])
-                    self._known = records.made(CheckVerdict, found["known"])
-                case "verdict":
-                    self.verdict = records.made(CheckVerdict, found["verdict"])
-                    self._printed, self.asks = found["printed"], ()
-                case "remark" if self.verdict is None and found["words"] not in self.remarks:
-                    self.remarks.append(found["words"])
-                case "wire":
-                    self.runs.append(records.made(WireRun, found["run"]))
-                case "scene":
-                    self.scene, self.caption = records.made(Scene, found["scene"]), found["caption"]
-                case "model":
-                    self.step, self.alone = records.made(one_model.ModelStep, found["step"]), found["alone"]
-                case "grid":
-                    self.grid = records.made(Grid, found["grid"])
-                case "text":
-                    self.text = found["text"]
-                case "no picture":
-                    self.no_picture = found["why"]
-                case "truth":
-                    self.truths[found["name"]] = found["value"]
-                case "stopped":
-                    self.stopped, self.where = found["why"], found["where"]
-                case "done":
-                    self.stopped = ""
+            with suppress(json.JSONDecodeError):  # it was being written when all ended
+                self.take(line)
 
     def _end(self) -> None:
         self.is_over = True
-        last = self._output.seek(0, os.SEEK_END) if self._printed is None else self._printed
+        last = self._output.seek(0, os.SEEK_END) if self.printed_before is None else self.printed_before
         first = self._output.seek(max(last - SHOWN, 0))
         self.printed = self._output.read(last - first).decode("utf-8", "replace").strip()
         status = self._process.returncode
@@ -189,11 +159,12 @@ class Examination:
             self.stopped = f"its process {_ended(status)}"
         if self.verdict is None and (self.stopped or status == STOPPED):
             self.verdict = self._stopped_verdict()
-        self._clean()
+        self._kill()
+        self._close()
 
     def _stopped_verdict(self) -> CheckVerdict:
         """The verdict on code that had to be stopped: all that is known."""
-        verdict, lamps = self._known, self.asks or ("runs",)
+        verdict, lamps = self.known, self.asks or ("runs",)
         for name in lamps:
             verdict.lamps[name], verdict.worth[name] = None, 1
         verdict.lamps[lamps[0]] = False
@@ -214,7 +185,7 @@ class Examination:
         is_late = self._process.returncode is None  # it had no time to say where it was
         self._kill()
         self._process.wait()
-        self._take()
+        self._read()
         if is_late and self.verdict is None:
             self.stopped = self.stopped or BY_YOU
         self._end()
@@ -226,10 +197,6 @@ class Examination:
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
-
-    def _clean(self) -> None:
-        self._kill()
-        self._close()
 
     def _close(self) -> None:
         self._found.close()

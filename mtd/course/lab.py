@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from hypothesis import HealthCheck, Verbosity, settings
 
 from minitorch_dist import sim
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from minitorch_dist.testing.costs import ROUNDS
 from mtd.grids.contributions import IN_PLACE, filled
 from mtd.grids.grid import Grid
@@ -31,16 +31,9 @@ from transports import keeper, registry
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Uniform
 
-learn = settings(
-    max_examples=50,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    report_multiple_bugs=False,
-    print_blob=False,
-    verbosity=Verbosity.quiet,
-    suppress_health_check=list(HealthCheck),
-)
+SAME: Final[dict[str, Any]] = {"deadline": None, "database": None, "report_multiple_bugs": False, "print_blob": False}
+SAME["suppress_health_check"] = list(HealthCheck)  # nothing depends on the machine, or on runs before
+learn = settings(max_examples=50, derandomize=True, verbosity=Verbosity.quiet, **SAME)
 
 
 @dataclass(frozen=True)

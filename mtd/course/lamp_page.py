@@ -31,10 +31,8 @@ class LampPage:
     @property
     def complaint(self) -> list[str]:
         """The words of the first lamp that is out, line by line."""
-        for name, said in self.verdict.said.items():
-            if self.verdict.lamps.get(name) is not None:
-                return f"{name}: {said}".split("\n")
-        return []
+        name = self.verdict.first_out
+        return f"{name}: {self.verdict.said[name]}".split("\n") if name else []
 
     def lamps(self) -> Iterator[tuple[str, str]]:
         """Each with its colour; the stars are the last."""

@@ -14,7 +14,7 @@ from typing import Any
 from minitorch_dist import nn, sim
 from minitorch_dist.autograd import Function
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -275,12 +275,5 @@ def read_mutant(lesson: Lesson, path: Path) -> Mutant:
         text = lesson.source.filled({blank.number: blank.solution for blank in wrong.blanks})
     else:
         text = completed(text, lesson.source, lesson.exports)
-    return Mutant(
-        path.stem,
-        title,
-        "\n".join(story).strip(),
-        tuple(said["Caught by"]),
-        tuple(said["Passes"]),
-        tuple(said["Seen"]),
-        text,
-    )
+    caught_by, passes, seen = map(tuple, said.values())
+    return Mutant(path.stem, title, "\n".join(story).strip(), caught_by, passes, seen, text)

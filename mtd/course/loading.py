@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from mtd.refusals import CannotDo
+
 
 def load(path: Path, name: str) -> ModuleType:
     """Run the file. It is known under `name` from its first line on, since dataclasses and pickle look there."""
@@ -17,6 +19,14 @@ def load(path: Path, name: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def given(path: Path, name: str, refused: type[CannotDo]) -> ModuleType:
+    """A file of the user's. `refused` says why it cannot be run."""
+    try:
+        return load(path, name)
+    except (Exception, SystemExit) as error:
+        raise refused(f"{path} cannot be run: {type(error).__name__}: {error}") from error
 
 
 def beside(file: str, name: str) -> ModuleType:

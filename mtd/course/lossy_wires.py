@@ -26,8 +26,8 @@ from transports.broker import launch
 from transports.clock import PICO, SYSTEM, Clock, Thread
 from transports.conformance.bench import End, Tray, draw
 from transports.conformance.launchers import Launch
-from transports.contract import Buffer, Inbox, Store, Transport, flat
-from transports.errors import CLOSED, ConnectError, PeerLost, TransportClosed
+from transports.contract import Buffer, Inbox, Store, Transport, WireTransport, flat
+from transports.errors import CLOSED, ConnectError, PeerLost
 from transports.mqtt_protocol import address as addresses
 from transports.mqtt_protocol.connection import Connection, Publication
 from transports.virtual.clock import VirtualClock
@@ -46,22 +46,19 @@ class Wire(Protocol):
     def close(self) -> None: ...
 
 
-class StrangeTransport(Transport):
+class StrangeTransport(WireTransport):
     """One rank's end. `rules` has the classes Once and Kept of the lesson."""
 
     scheme = "strange"
+    _inbox: Inbox
 
     def __init__(self, rank: int, world_size: int, wire: Wire, rules: Any, clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, "", clock)
         self._wire = wire
-        self._inbox: Inbox | None = None
         self._kept = {peer: rules.Kept() for peer in range(world_size)}
         self._once = {peer: rules.Once() for peer in range(world_size)}
         self._sent: dict[tuple[int, int], int] = {}  # when a message was sent last
-        self._left: dict[int, PeerLost] = {}
         self._lock = clock.condition()
-        self._deliveries = self._reported = 0
-        self._state = "not connected"
         self._helper: Thread | None = None
 
     def connect(self, store: Store, inbox: Inbox, timeout: float | None = None) -> None:
@@ -84,9 +81,9 @@ class StrangeTransport(Transport):
         with self._lock:
             self._demand_open()
             if dst not in self._kept:
-                raise ValueError(f"there is no rank {dst} in a world of {self.world_size}")
-            if dst in self._left:
-                raise PeerLost(dst, self._left[dst].why)
+                raise self._no_rank(dst)
+            if dst in self._lost:
+                raise PeerLost(dst, self._lost[dst].why)
             if dst == self.rank:
                 self._deliver(dst, header, bytes(view))
             else:
@@ -116,8 +113,7 @@ class StrangeTransport(Transport):
                 self._work()
                 news = self._deliveries > seen
                 if news or deadline.is_over() or (done is not None and done()):
-                    found, self._reported = self._deliveries > self._reported, self._deliveries
-                    return found
+                    return self._report()
             self.clock.sleep(PAUSE)
 
     def _work(self) -> None:
@@ -148,7 +144,6 @@ class StrangeTransport(Transport):
         self._wire.put(src, word)
 
     def _deliver(self, src: int, header: bytes, body: bytes) -> None:
-        assert self._inbox is not None, "connect was given one"
         if self._state == "open":
             sink = self._inbox.sink(src, header, len(body))
             if body:
@@ -156,11 +151,10 @@ class StrangeTransport(Transport):
             self._deliveries += 1
 
     def _leave(self, src: int) -> None:
-        assert self._inbox is not None, "connect was given one"
-        self._left[src] = PeerLost(src, CLOSED)
+        self._lost[src] = PeerLost(src, CLOSED)
         unread(self._kept[src]).clear()  # nobody will acknowledge them any more
         if self._state == "open":
-            self._inbox.lost(src, self._left[src])
+            self._inbox.lost(src, self._lost[src])
             self._deliveries += 1
 
     # ---------------------------------------------------------------------------------------- closing
@@ -170,7 +164,7 @@ class StrangeTransport(Transport):
             was_open, self._state = self._state == "open", "closed"
             if was_open:
                 for peer in self._kept:
-                    if peer != self.rank and peer not in self._left:
+                    if peer != self.rank and peer not in self._lost:
                         self._post(peer, BYE)
                 self._lock.notify_all()
         if was_open and self._helper is not None:
@@ -183,17 +177,6 @@ class StrangeTransport(Transport):
                     break
             self.clock.sleep(PAUSE)
         self._wire.close()
-
-    def _demand_open(self) -> None:
-        if self._state != "open":
-            raise TransportClosed(f"the strange transport of rank {self.rank} is {self._state}")
-
-    def __repr__(self) -> str:
-        kept = sum(len(unread(kept)) for kept in self._kept.values())
-        return (
-            f"<StrangeTransport rank {self.rank} of {self.world_size}, {self._state}: {kept} messages "
-            f"not acknowledged, {self._deliveries} deliveries>"
-        )
 
 
 def unread(kept: Any) -> dict[int, Any]:

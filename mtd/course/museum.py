@@ -93,18 +93,9 @@ def exhibit(name: str) -> MuseumBug:
     raise NoExhibit(f"the museum has no {name!r}{perhaps}")
 
 
-def _of_a_lesson(lesson: Lesson, mutant: Mutant) -> MuseumBug:
-    return MuseumBug(
-        f"{lesson.label}",
-        mutant.name,
-        mutant.title,
-        mutant.story,
-        mutant.seen,
-        mutant.caught_by,
-        _bare(mutant.text),
-        _bare(lesson.source.solution(marks=True)),
-        lesson,
-    )
+def _of_a_lesson(lesson: Lesson, one: Mutant) -> MuseumBug:
+    text, right = _bare(one.text), _bare(lesson.source.solution(marks=True))
+    return MuseumBug(lesson.label, one.name, one.title, one.story, one.seen, one.caught_by, text, right, lesson)
 
 
 def _bare(text: str) -> str:
@@ -118,7 +109,7 @@ def _bare(text: str) -> str:
 def _of_the_zoo(name: str) -> MuseumBug:
     found = zoo.exhibit(name)
     title, _, story = (found.__doc__ or "").strip().partition("\n")
-    text = inspect.getsource(found)  # type: ignore[arg-type]
+    text = inspect.getsource(found)
     place = next(n for n, line in enumerate(text.split("\n"), 1) if "the bug" in line)
     bare = re.sub(r"  # .*the bug.*", "", text)
     lines = bare.split("\n")

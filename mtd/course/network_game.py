@@ -89,11 +89,7 @@ def load(name: str) -> Level:
             f"there is no level {name!r}: there are 1 to {len(levels.NAMES)} ({', '.join(levels.NAMES)}), or give a "
             "file of your own"
         )
-    try:
-        module = loading.load(path, "mtd_level")
-    except (Exception, SystemExit) as error:
-        raise NoLevel(f"{path} cannot be read: {type(error).__name__}: {error}") from error
-    return _level(path.stem, module)
+    return _level(path.stem, loading.given(path, "mtd_level", NoLevel))
 
 
 def _level(name: str, module: Any) -> Level:
@@ -107,17 +103,9 @@ def _level(name: str, module: Any) -> Level:
         raise NoLevel(f"the level {name} says MAY {sorted(unknown)}; there are {', '.join(KINDS[1:])}")
     source = inspect.getsource(module)
     paragraphs = [" ".join(lines.split()) for lines in story.strip().split("\n\n")]
-    return Level(
-        name,
-        title.rstrip("."),
-        "\n\n".join(paragraphs),
-        module.RANKS,
-        may,
-        module.run,
-        getattr(module, "always", lambda seen: None),
-        getattr(module, "at_the_end", lambda results: None),
-        source.split('"""', 2)[2].strip("\n"),
-    )
+    always, at_the_end = (getattr(module, each, lambda found: None) for each in ("always", "at_the_end"))
+    title, source = title.rstrip("."), source.split('"""', 2)[2].strip("\n")
+    return Level(name, title, "\n\n".join(paragraphs), module.RANKS, may, module.run, always, at_the_end, source)
 
 
 # --------------------------------------------------------------------------------------- a run

@@ -31,7 +31,7 @@ from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.optim import SGD
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.testing import exact
 from minitorch_dist.testing.strictness import plainly, strict
@@ -368,12 +368,6 @@ class OrderScore(NamedTuple):
     memory: int  # micro-batches on the rank that holds most
     least_time: int
     least_memory: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.time} ms ({self.time / self.least_time:.2f}× the least), {self.memory} micro-batches in "
-            f"memory ({self.memory / self.least_memory:.2f}×)"
-        )
 
 
 def score(make: orders.Make, pipe: orders.Pipe) -> OrderScore:

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from minitorch_dist.distributed import point_to_point, world
 from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed.groups import resolve
 from minitorch_dist.distributed.torch_api import objects
-from minitorch_dist.distributed.torch_api.process_group import or_default
 
 KIND: Final = "send_object_list"
 PATIENCE: Final = 100_000.0  # seconds, for those who are not done
@@ -29,7 +29,7 @@ class MessageBox:
     def __init__(self) -> None:
         here = world.current()
         self.rank, self.size = here.rank, here.world_size
-        self._group = or_default(None)
+        self._group = resolve(None)
         self._store = here.store
         number = here.extras["posts"] = here.extras.get("posts", 0) + 1
         self._key = f"post {number}"

@@ -38,10 +38,8 @@ def strip(given: float, truth: float, width: int = 33) -> str:
     cells = ["·"] * width
     cells[middle] = "│"
     times = ratio(given, truth)
-    if math.isinf(times):
-        cells[-1 if given > truth else 0] = EDGES[given > truth]
-        return "".join(cells)
-    place = middle + round(math.log2(times) * middle / HALF)
+    is_far = math.isinf(times)
+    place = (-1, width)[given > truth] if is_far else middle + round(math.log2(times) * middle / HALF)
     if 0 <= place < width:
         cells[place] = MARK
     else:

@@ -106,7 +106,7 @@ def read(folder: Path) -> Progress:
     except FileNotFoundError:
         return Progress()
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        aside = _aside(path)
+        aside = path.replace(free(folder, path.with_stem("progress.damaged")))
         return Progress(
             notice=f"{path} cannot be read ({type(error).__name__}: {error}). It now lies in {aside.name}, and a new "
             "one is begun. Your own files are as they were: mtd check --all finds again what passes."
@@ -125,7 +125,7 @@ def changing(folder: Path) -> Iterator[Progress]:
     write(folder, progress)
 
 
-def _aside(path: Path) -> Path:
-    """Move a damaged file out of the way, under a name that is free."""
-    names = (path.with_name(f"progress.damaged-{number}.json") for number in itertools.count(1))
-    return path.replace(next(name for name in names if not name.exists()))
+def free(folder: Path, like: Path) -> Path:
+    """A name in this folder that nothing has yet."""
+    names = (folder / f"{like.stem}-{number}{like.suffix}" for number in itertools.count(1))
+    return next(name for name in names if not name.exists())

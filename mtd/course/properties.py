@@ -13,9 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mtd.course import all_reduces
+from mtd.course import all_reduces, loading
 from mtd.course.lesson import Mutant, all_lessons
-from mtd.course.loading import load
 from mtd.course.path import LessonAnswer
 from mtd.course.property_trial import defined, named
 from mtd.course.scoring import Score, score
@@ -37,11 +36,7 @@ def read(file: Path) -> Callable[[Any], object]:
     """The function `property` of a file."""
     if not file.is_file():
         raise NoProperty(f"there is no file {file} (mtd museum --property --begin {file} makes one)")
-    try:
-        module = load(file, "mtd_property")
-    except (Exception, SystemExit) as error:
-        raise NoProperty(f"{file} cannot be run: {type(error).__name__}: {error}") from error
-    found = vars(module).get("property")
+    found = vars(loading.given(file, "mtd_property", NoProperty)).get("property")
     if not inspect.isfunction(found):
         raise NoProperty(f"{file} has no function property(all_reduce)")
     return found

@@ -19,14 +19,16 @@ import importlib
 import inspect
 import re
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import Phase, seed, settings
 from hypothesis.errors import HypothesisException
 
+from mtd.course.lab import SAME
 from mtd.course.lesson import Lesson
 from mtd.course.scoring import SETTINGS
 from transports.errors import DistError
@@ -36,15 +38,7 @@ SEED = 1
 SHOWN = 300  # characters of an example
 Program = Callable[..., Any]
 
-_generating = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    database=None,
-    report_multiple_bugs=False,
-    print_blob=False,
-    suppress_health_check=list(HealthCheck),
-    phases=(Phase.explicit, Phase.generate),
-)
+_generating = settings(max_examples=EXAMPLES, phases=(Phase.explicit, Phase.generate), **SAME)
 _shrinking = settings(_generating, phases=(Phase.explicit, Phase.generate, Phase.shrink))
 
 
@@ -54,8 +48,7 @@ def accepts(test: Program, right: Sequence[Program], examples: int = EXAMPLES) -
     failed: list[str] = []
     crashes = 0
     for program in right:
-        tried = _Tried(test, program)
-        error = tried.run(settings(_shrinking, max_examples=examples))
+        error = _tried(test, program, settings(_shrinking, max_examples=examples), must_look=True)
         if error is not None:
             is_crash = not isinstance(error, (AssertionError, DistError))
             crashes += is_crash
@@ -63,8 +56,6 @@ def accepts(test: Program, right: Sequence[Program], examples: int = EXAMPLES) -
             failed.append(
                 f"your property {does} {program.__name__}, a right program ({_story(program)}): {_in_words(error)}"
             )
-        else:
-            tried.demand_looked()
     if crashes == len(right) > 1:
         raise AssertionError(f"{failed[0]}. It crashes with the other right programs, too")
     if len(failed) == len(right) > 1:
@@ -99,7 +90,7 @@ def survivors(test: Program, wrong: Sequence[Program], examples: int = EXAMPLES)
     alive: list[str] = []
     crashed: list[str] = []
     for program in wrong:
-        error = _Tried(test, program).run(settings(_generating, max_examples=examples))
+        error = _tried(test, program, settings(_generating, max_examples=examples))
         told = f"{program.__name__}: {_story(program)}"
         if error is None:
             alive.append(told)
@@ -140,57 +131,39 @@ def named(program: Program, name: str, story: str) -> Program:
 # ------------------------------------------------------------------------------- one version
 
 
-class _Tried:
-    """One run of a property on one program, and how often each was called."""
+def _tried(test: Program, program: Program, how: settings, must_look: bool = False) -> Exception | None:
+    """The error that the property raises about one program. If it `must_look`, it may not pass because it tries nothing."""
+    handle: Any = getattr(test, "hypothesis")  # noqa: B009  (mypy knows of no such attribute)
+    inner, calls = handle.inner_test, Counter[str]()
+    handle.inner_test = _counted(inner, calls, "examples")
+    seed(SEED)(test)
+    test.__dict__[SETTINGS] = how  # also where it has its own
+    try:
+        with _no_constants():
+            test(_counted(program, calls, "program"))
+    except HypothesisException as error:  # an InvalidArgument is one
+        raise AssertionError(_in_words(error)) from error
+    except Exception as error:
+        return error
+    finally:
+        handle.inner_test = inner
+    if must_look and not calls["program"]:
+        raise AssertionError("your property never calls the program that it is given")
+    if must_look and calls["examples"] < 2:
+        raise AssertionError(
+            "Hypothesis has only one example to draw, and ran your property once. A loop inside it tries only the "
+            "inputs that you thought of: let @given draw them"
+        )
+    return None
 
-    def __init__(self, test: Program, program: Program) -> None:
-        self.test, self.program = test, program
-        self.examples = self.calls = 0
 
-    def run(self, how: settings) -> Exception | None:
-        """Returns the error that the property raised."""
+def _counted(function: Program, calls: Counter[str], name: str) -> Program:
+    @functools.wraps(function)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        calls[name] += 1
+        return function(*args, **kwargs)
 
-        @functools.wraps(self.program)
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            self.calls += 1
-            return self.program(*args, **kwargs)
-
-        with self._counting(how), _no_constants():
-            try:
-                self.test(counted)
-            except HypothesisException as error:  # an InvalidArgument is one
-                raise AssertionError(_in_words(error)) from error
-            except Exception as error:
-                return error
-        return None
-
-    @contextmanager
-    def _counting(self, how: settings) -> Iterator[None]:
-        handle: Any = getattr(self.test, "hypothesis")  # noqa: B009  (mypy knows of no such attribute)
-        inner = handle.inner_test
-
-        @functools.wraps(inner)
-        def counted(*args: Any, **kwargs: Any) -> Any:
-            self.examples += 1
-            return inner(*args, **kwargs)
-
-        seed(SEED)(self.test)
-        self.test.__dict__[SETTINGS] = how  # also where it has its own
-        handle.inner_test = counted
-        try:
-            yield
-        finally:
-            handle.inner_test = inner
-
-    def demand_looked(self) -> None:
-        """Raise if it passed because it tried nothing."""
-        if not self.calls:
-            raise AssertionError("your property never calls the program that it is given")
-        if self.examples < 2:
-            raise AssertionError(
-                "Hypothesis has only one example to draw, and ran your property once. A loop inside it tries only the "
-                "inputs that you thought of: let @given draw them"
-            )
+    return counted
 
 
 @contextmanager

@@ -104,9 +104,6 @@ class Game:
             return 0
         return 1 + (self.round <= PAR) + (self.round <= PAR and self.sent[ME] <= PAR)
 
-    def __repr__(self) -> str:
-        return f"<Game, round {self.round}, {self.sent[ME]} chunks sent>"
-
 
 def name(rank: int) -> str:
     return "you" if rank == ME else f"rank {rank}"

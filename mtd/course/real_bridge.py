@@ -11,17 +11,48 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Final
 
 from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.path import LessonAnswer
-from mtd.course.real_training import RANKS, RealOutcome, RealPart
 from mtd.course.workspace import found_or_none
 
+RANKS: Final = 3
 INSTALL: Final = "pip install 'minitorch_dist[torch]'"
 NAMES: Final = {"ddp": "DistributedDataParallel", "fsdp": "fully_shard", "tensor": "parallelize_module"}
+
+
+@dataclass(frozen=True)
+class RealPart:
+    """A training (ddp, fsdp or tensor), and the functions of a lesson's module that carry it."""
+
+    training: str
+    lesson: int
+    functions: tuple[str, ...]
+    module: str
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """They tell our backend whose functions it is to call."""
+        return {f"MTD_{name.upper()}": f"{self.module}:{name}" for name in self.functions}
+
+
+@dataclass
+class RealOutcome:
+    """The losses of all steps over gloo and with the learner's functions, or what went wrong there, in words."""
+
+    gloo: list[float] = field(default_factory=list)
+    own: list[float] = field(default_factory=list)
+    wrong: str = ""
+    picture: list[str] = field(default_factory=list)
+    messages: int = 0  # that each rank sends by the learner's code in one simulated training
+
+    def differs_at(self) -> int | None:
+        """The first step with another loss than gloo's, beyond the order of additions."""
+        pairs = zip(self.gloo, self.own, strict=True)
+        return next((step for step, (one, other) in enumerate(pairs) if abs(one - other) > 1e-9 * abs(one)), None)
 
 
 _RING: Final = RealPart("fsdp", 13, ("all_gather", "reduce_scatter"), "ring")

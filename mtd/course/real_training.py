@@ -2,59 +2,36 @@
 
     python -m mtd.course.real_training ORDER
 
-The process imports torch once and forks the ranks. It prints a line of JSON: the losses of each training, and the
-scene of one step in virtual time. Modules of lessons are found as everywhere (see `path`).
+It prints a line of JSON: the losses of each training, and the scene of one step in virtual time. Modules of lessons are
+found as everywhere (see `path`), and the ranks are forked (see `real_ranks`).
 """
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import sys
-import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any, Final
 
-from mtd.free_ports import free_port
+import torch
+import torch._dynamo  # DDP imports it: here once, and not in each rank
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import parallel
+from torch.nn.parallel import DistributedDataParallel
 
-RANKS: Final = 3
+import minitorch_dist.pytorch.creation  # noqa: F401 - before the fork
+from minitorch_dist.pictures import spacetime
+from mtd.course import lab
+from mtd.course.real_bridge import RANKS, RealOutcome, RealPart
+from mtd.course.real_ranks import on_ranks
+
 STEPS: Final = 6
-LIMIT: Final = 120.0  # seconds, on a busy machine
 NET: Final = "sim://?latency=20us&rate=10Gb/s"
-
-
-@dataclass(frozen=True)
-class RealPart:
-    """A training (ddp, fsdp or tensor), and the functions of a lesson's module that carry it."""
-
-    training: str
-    lesson: int
-    functions: tuple[str, ...]
-    module: str
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """They tell our backend whose functions it is to call."""
-        return {f"MTD_{name.upper()}": f"{self.module}:{name}" for name in self.functions}
-
-
-@dataclass
-class RealOutcome:
-    """The losses of all steps over gloo and with the learner's functions, or what went wrong there, in words."""
-
-    gloo: list[float] = field(default_factory=list)
-    own: list[float] = field(default_factory=list)
-    wrong: str = ""
-    picture: list[str] = field(default_factory=list)
-    messages: int = 0  # that each rank sends by the learner's code in one simulated training
-
-    def differs_at(self) -> int | None:
-        """The first step with another loss than gloo's, beyond the order of additions."""
-        pairs = zip(self.gloo, self.own, strict=True)
-        return next((step for step, (one, other) in enumerate(pairs) if abs(one - other) > 1e-9 * abs(one)), None)
 
 
 # ------------------------------------------------------------------------------- one rank's program
@@ -62,21 +39,12 @@ class RealOutcome:
 
 def ddp(steps: int = STEPS) -> list[float]:
     """Real PyTorch's DistributedDataParallel. Each rank begins with weights of its own, and rank 0's count."""
-    import torch
-    import torch.distributed as dist
-    from torch.nn.parallel import DistributedDataParallel
-
     torch.manual_seed(dist.get_rank())
     return _trained(DistributedDataParallel(_net()), steps)
 
 
 def fsdp(steps: int = STEPS) -> list[float]:
     """Real PyTorch's fully_shard."""
-    import torch
-    import torch.distributed as dist
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-
     torch.manual_seed(0)
     net = _net()
     fully_shard(net, mesh=init_device_mesh("cpu", (dist.get_world_size(),)))
@@ -85,11 +53,6 @@ def fsdp(steps: int = STEPS) -> list[float]:
 
 def tensor(steps: int = STEPS) -> list[float]:
     """Real PyTorch's parallelize_module: all ranks take all samples."""
-    import torch
-    import torch.distributed as dist
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.tensor import parallel
-
     torch.manual_seed(0)
     net, mesh = _net(9), init_device_mesh("cpu", (dist.get_world_size(),))
     plan = {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel()}
@@ -97,15 +60,10 @@ def tensor(steps: int = STEPS) -> list[float]:
 
 
 def _net(hidden: int = 8) -> Any:
-    from torch import float64, nn
-
-    return nn.Sequential(nn.Linear(6, hidden), nn.Tanh(), nn.Linear(hidden, 3)).to(float64)
+    return nn.Sequential(nn.Linear(6, hidden), nn.Tanh(), nn.Linear(hidden, 3)).to(torch.float64)
 
 
 def _trained(net: Any, steps: int, shares: int = RANKS) -> list[float]:
-    import torch
-    import torch.distributed as dist
-
     optimizer, losses = torch.optim.SGD(net.parameters(), lr=0.2), []
     for step in range(steps):
         rows = torch.randn(12, 6, generator=torch.Generator().manual_seed(step), dtype=torch.float64)
@@ -124,11 +82,6 @@ TRAININGS: Final[dict[str, Callable[..., list[float]]]] = {"ddp": ddp, "fsdp": f
 
 
 def outcome(order: RealPart) -> RealOutcome:
-    import torch._dynamo  # DDP imports it: here once, and not in each rank
-    import torch.distributed.fsdp
-
-    import minitorch_dist.pytorch.creation  # noqa: F401 - before the fork
-
     torch.set_num_threads(1)
     found = RealOutcome()
     found.gloo, _ = _over("gloo", order.training)
@@ -139,67 +92,15 @@ def outcome(order: RealPart) -> RealOutcome:
 
 
 def _over(backend: str, training: str) -> tuple[list[float], str]:
-    """The mean losses, or what the first rank that failed says."""
-    fork, port = multiprocessing.get_context("fork"), free_port()
-    pipes, ranks = [], []
-    for rank in range(RANKS):
-        ours, theirs = fork.Pipe()
-        ranks.append(fork.Process(target=_live, args=(rank, port, backend, training, theirs)))
-        ranks[-1].start()
-        theirs.close()
-        pipes.append(ours)
-    answers = [_answer(pipe) for pipe in pipes]
-    for process in ranks:
-        process.join(10)
-        process.kill()
-    failed = [said for losses, said in answers if not losses]
-    if failed:  # one that was told by another rank knows less
-        return [], min(failed, key=lambda said: ("PeerLost" in said, "PeerFailed" in said))
-    return [sum(of_step) / RANKS for of_step in zip(*(losses for losses, _ in answers), strict=True)], ""
-
-
-def _answer(pipe: Any) -> tuple[list[float], str]:
-    try:
-        answer: tuple[list[float], str] = pipe.recv() if pipe.poll(LIMIT) else ([], f"no end after {LIMIT:.0f} s")
-    except EOFError:
-        return [], "a rank ended without a word"
-    return answer
-
-
-def _live(rank: int, port: int, backend: str, training: str, pipe: Any) -> None:
-    import torch.distributed as dist
-
-    os.environ.update(RANK=f"{rank}", WORLD_SIZE=f"{RANKS}", MASTER_ADDR="127.0.0.1", MASTER_PORT=f"{port}")
-    try:
-        dist.init_process_group(backend)
-        losses = TRAININGS[training]()
-        pipe.send((losses, ""))
-        dist.destroy_process_group()
-    except BaseException as error:
-        pipe.send(([], _in_words(error)))
-
-
-def _in_words(error: BaseException) -> str:
-    """The error, and the last of the learner's lines on its way."""
-    lines = [f"{Path(entry.filename).name}:{entry.lineno}" for entry in traceback.extract_tb(error.__traceback__)]
-    own = [line for line in lines if line.partition(".py")[0] in _modules()]
-    return f"{type(error).__name__}{f', at {own[-1]}' if own else ''}: {error}"
-
-
-def _modules() -> set[str]:
-    return {value.partition(":")[0] for name, value in os.environ.items() if name.startswith("MTD_")}
+    """The mean losses, or what is wrong."""
+    losses, wrong = on_ranks(RANKS, backend, TRAININGS[training])
+    return [sum(of_step) / RANKS for of_step in zip(*losses, strict=True)], wrong
 
 
 def _draw(order: RealPart, found: RealOutcome) -> None:
     """One step of the same training in virtual time: the learner's last messages as a picture."""
-    from dataclasses import replace
-
-    from minitorch_dist.pictures import spacetime
-    from mtd.course import lab
 
     def step() -> None:
-        import torch.distributed as dist
-
         dist.init_process_group("mtd")
         TRAININGS[order.training](1)
         dist.destroy_process_group()

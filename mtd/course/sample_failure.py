@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,15 +45,8 @@ class SampleFailure:
 
     def is_what(self, complaint: str) -> bool:
         """Whether the check's words about the mutant are these, but for what is left out."""
-        rest = _line(f"{self.lamp}: {complaint}")
-        parts = [part.strip() for part in _line(self.said).split(CUT)]
-        if not rest.startswith(parts[0]):
-            return False
-        for part in parts:
-            _, found, rest = rest.partition(part) if part else ("", CUT, rest)
-            if not found:
-                return False
-        return not parts[-1] or not rest
+        parts = [re.escape(part.strip()) for part in _line(self.said).split(CUT)]
+        return re.fullmatch(".*".join(parts), _line(f"{self.lamp}: {complaint}")) is not None
 
     @property
     def page(self) -> str:

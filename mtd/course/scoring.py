@@ -13,8 +13,7 @@ Hypothesis test of a function.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,29 +61,21 @@ def score(
 ) -> Score:
     """Try `check` on all of them."""
     found = Score()
-    with _unexplained(check):
-        for told, each in [(found.right, one) for one in right] + [(found.wrong, one) for one in wrong]:
-            told[each.__name__] = _said(check, each)
-            found.stories[each.__name__] = (each.__doc__ or "").strip().split("\n")[0]
+    if getattr(check, "is_hypothesis_test", False):
+        _leave_unexplained(check)
+    for told, each in [(found.right, one) for one in right] + [(found.wrong, one) for one in wrong]:
+        told[each.__name__] = _said(check, each)
+        found.stories[each.__name__] = (each.__doc__ or "").strip().split("\n")[0]
     return found
 
 
-@contextmanager
-def _unexplained(check: Callable[[Any], object]) -> Iterator[None]:
+def _leave_unexplained(check: Callable[[Any], object]) -> None:
     """Hypothesis shrinks a failing example, and then runs the test hundreds of times to explain which arguments
     matter. A score needs the failure alone."""
-    if not getattr(check, "is_hypothesis_test", False):
-        yield
-        return
     from hypothesis import Phase, settings
 
     own: settings = check.__dict__[SETTINGS]
-    phases = [phase for phase in own.phases if phase is not Phase.explain]
-    check.__dict__[SETTINGS] = settings(own, phases=phases)
-    try:
-        yield
-    finally:
-        check.__dict__[SETTINGS] = own
+    check.__dict__[SETTINGS] = settings(own, phases=[phase for phase in own.phases if phase is not Phase.explain])
 
 
 def _said(check: Callable[[Any], object], function: Callable[..., Any]) -> str:

@@ -91,6 +91,23 @@ def functions(tree: ast.Module | ast.ClassDef, above: str = "") -> Iterator[tupl
             yield from functions(node, f"{above}{node.name}.")
 
 
+def around(text: str, line: int) -> str:
+    """`Office.join: the first line of its docstring` of the function around a line; "" if there is none."""
+    try:
+        every = [*functions(ast.parse(text))]
+    except (SyntaxError, ValueError):
+        return ""
+    inside = [(name, node) for name, node in every if node.lineno <= line <= (node.end_lineno or 0)]
+    return ": ".join(filter(None, [inside[0][0], summary(inside[0][1])])) if inside else ""
+
+
+def imported(node: ast.AST) -> list[str]:
+    """The names of the modules that a statement imports, or imports from."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    return [one.name for one in node.names] if isinstance(node, ast.Import) else []
+
+
 def body_of(function: Function, lines: Sequence[str]) -> tuple[int, int]:
     """The first line of its body behind the docstring, from 0, and the line behind its last."""
     first = function.body[0]

@@ -230,28 +230,6 @@ def as_given(text: str, source: Source) -> list[tuple[int, Blank]]:
     return found
 
 
-def around(text: str, line: int) -> str:
-    """`name: the first line of its docstring` of the innermost function around a line, with its class; "" if there is none."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ""
-    inside = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        and node.lineno <= line <= (node.end_lineno or 0)
-    ]
-    if not inside:
-        return ""
-    *outer, inner = sorted(inside, key=lambda node: node.lineno)
-    if isinstance(inner, ast.ClassDef):
-        return ""
-    name = ".".join([*(node.name for node in outer if isinstance(node, ast.ClassDef)), inner.name])
-    said = summary(inner)
-    return f"{name}: {said}" if said else name
-
-
 def summary(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module) -> str:
     """The first paragraph of its docstring, in one line; "" if it has none."""
     return " ".join((ast.get_docstring(node) or "").partition("\n\n")[0].split())

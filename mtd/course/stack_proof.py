@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from mtd.course.assembling import StackModule, assemble
-from mtd.course.lesson import ROOM
 from mtd.course.workspace import Workspace
 from transports.broker import credentials, launch
 
@@ -103,22 +102,15 @@ class StackProof:
 
 
 def prove(
-    folder: Path,
-    workspace: Workspace | None,
-    ranks: int,
-    wires: Sequence[str] = WIRES,
-    room: Path = ROOM,
-    telling: Callable[[str], None] | None = None,
+    folder: Path, workspace: Workspace | None, ranks: int, wires: Sequence[str], telling: Callable[[str], object] = str
 ) -> StackProof:
     """Assemble the stack in a folder, and train it over these wires. AssembleError if it cannot be assembled."""
-    made = assemble(folder / "mystack", workspace, room)
-    if telling is not None:
-        telling("your stack, lesson by lesson")
+    made = assemble(folder / "mystack", workspace)
+    telling("your stack, lesson by lesson")
     wrong = examined(folder, ranks)
     proof = StackProof(made.parts, made.face_lines, ranks, wrong)
     for wire in wires:
-        if telling is not None:
-            telling(f"your stack, {wire}")
+        telling(f"your stack, {wire}")
         with _broker(wire) as more:
             proof.runs.append(trained(folder, ranks, wire, more))
     return proof
@@ -160,14 +152,8 @@ def trained(folder: Path, ranks: int, wire: str, more: Sequence[str] = ()) -> Wi
 def _run(folder: Path, words: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
     """`python -m mystack …`; None if it does not end."""
     try:
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "mystack", *words],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            env={**os.environ, "PYTHONPATH": str(folder)},
-        )
+        command, env = [sys.executable, "-P", "-m", "mystack", *words], {**os.environ, "PYTHONPATH": str(folder)}
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT, env=env)
     except subprocess.TimeoutExpired:
         return None
 

@@ -26,6 +26,11 @@ class CheckVerdict:
     used: dict[Number, bool] = field(default_factory=dict)  # earlier lessons: whether the learner's
     seconds: float = 0.0  # of processor time, of this process
 
+    @property
+    def first_out(self) -> str:
+        """The first lamp that is out and says why. A lamp that was skipped says why, too, but is not out."""
+        return next((name for name in self.said if self.lamps.get(name) is not None), "")
+
     def cannot_run(self, said: str) -> Self:
         self.lamps["runs"], self.worth["runs"], self.said["runs"] = False, 1, said
         return self

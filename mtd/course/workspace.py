@@ -12,7 +12,6 @@ Nothing that a learner wrote is ever written over.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -75,11 +74,6 @@ class Workspace:
 
     def file(self, lesson: Lesson) -> Path:
         return self.place(lesson) / lesson.file
-
-    def shown(self, lesson: Lesson) -> str:
-        """The learner's file, as the current folder leads to it."""
-        file, here = self.file(lesson), Path.cwd()
-        return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
     def text_of(self, lesson: Lesson) -> str:
         """Read the learner's file; LessonError where that is not possible."""
@@ -267,6 +261,12 @@ def found_or_none() -> Workspace | None:
         return None
 
 
+def from_here(path: Path) -> Path:
+    """As the current folder leads to it, where that is above it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def around(here: Path, room: Path = ROOM) -> Workspace | None:
     """The one in which this folder is."""
     for folder in (here, *here.parents):
@@ -393,14 +393,7 @@ def _bring(path: Path, text: str, progress: Progress, made: Made) -> None:
 
 def copy(file: Path) -> Path:
     """Keep a copy of a file that is to be written over; says where it is."""
-    kept = _free(file.parent / "kept", file)
+    (file.parent / "kept").mkdir(exist_ok=True)
+    kept = progresses.free(file.parent / "kept", file)
     whole_files.write(kept, file.read_bytes())
     return kept
-
-
-def _free(folder: Path, like: Path) -> Path:
-    """A name in this folder that nothing has yet."""
-    folder.mkdir(exist_ok=True)
-    taken = {path.name for path in folder.iterdir()}
-    names = (f"{like.stem}-{number}{like.suffix}" for number in itertools.count(1))
-    return folder / next(name for name in names if name not in taken)

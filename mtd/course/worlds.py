@@ -16,12 +16,11 @@ from __future__ import annotations
 import gc
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
@@ -37,22 +36,15 @@ from minitorch_dist.distributed.prepared import use_links
 from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.launching import launch
 from mtd.course import loading
-from mtd.free_ports import free_port
+from mtd.course.path import searched
 from transports.clock import SYSTEM
 from transports.faults.plans import Crash
 from transports.quantities import in_words
 from transports.virtual.clock import VirtualClock
 from transports.virtual.network import Network
 
-ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES = (
-    "alone",
-    "simulator",
-    "tcp",
-    "file",
-    "mqtt",
-    "faults",
-    "torch",
-)
+NAMES = ("alone", "simulator", "tcp", "file", "mqtt", "faults", "torch")
+ALONE, SIMULATOR, TCP, FILE, MQTT, FAULTS, TORCH = NAMES
 JOURNALS = (SIMULATOR, TCP, FILE, MQTT)  # the same program over four wires
 NET = "sim://?latency=5us&rate=10Gb/s"
 PRICES = Links(5 * 10**6, 800, 100)  # of a message, of a byte, of adding one; picoseconds
@@ -121,19 +113,6 @@ def module_of(script: str) -> ModuleType:
     return module
 
 
-@contextmanager
-def beside(script: Path) -> Iterator[None]:
-    """The script may import modules that stand beside it. Processes that are started within the block may,
-    too.
-    """
-    before = sys.path[:]
-    sys.path.insert(0, str(script.resolve().parent))
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-
-
 def quietly(script: str, arguments: Sequence[str]) -> tuple[list[float], list[Any]]:
     """As `play`, without its words; for processes."""
     with redirect_stdout(StringIO()):
@@ -153,14 +132,8 @@ def simulated(setting: TrainingSetup) -> Lived:
     if setting.memory is not None:
         return under_a_cap(setting, path)
     with redirect_stdout(StringIO()):
-        results = launch(
-            play,
-            setting.ranks,
-            NET,
-            (str(setting.script), setting.arguments),
-            journal=path,
-            clock=VirtualClock(setting.seed),
-        )
+        words, clock = (str(setting.script), setting.arguments), VirtualClock(setting.seed)
+        results = launch(play, setting.ranks, NET, words, journal=path, clock=clock)
     return _lived(SIMULATOR, setting, results, path)
 
 
@@ -257,49 +230,11 @@ def under_torch(setting: TrainingSetup) -> Lived:
     changed = setting.folder / "under_torch" / setting.script.name
     changed.parent.mkdir(exist_ok=True)
     changed.write_text(with_torch(setting.script.read_text("utf-8")), "utf-8")
-    port = free_port()
-    processes = []
-    for rank in range(setting.ranks):
-        own = {
-            "RANK": rank,
-            "LOCAL_RANK": rank,
-            "WORLD_SIZE": setting.ranks,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "OMP_NUM_THREADS": 1,
-        }
-        words = [sys.executable, "-c", UNDER_TORCH, str(changed), *setting.arguments]
-        variables = {**os.environ, **{name: str(value) for name, value in own.items()}}
-        processes.append(
-            subprocess.Popen(words, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        )
-    try:
-        found = []
-        deadline = SYSTEM.deadline(PATIENCE)
-        for process in processes:
-            text, errors = process.communicate(timeout=deadline.left())
-            if process.returncode:
-                raise RuntimeError(f"{setting.script.name} failed under torch:\n{errors[-2000:]}")
-            found.append(tuple(json.loads(text.splitlines()[-1])))
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
-    return _lived(TORCH, setting, found, None)
-
-
-UNDER_TORCH = """
-import contextlib, importlib.util, io, json, sys
-import torch.distributed as dist
-dist.init_process_group("gloo")
-spec = importlib.util.spec_from_file_location("script", sys.argv[1])
-script = importlib.util.module_from_spec(spec)
-with contextlib.redirect_stdout(io.StringIO()):
-    spec.loader.exec_module(script)
-    losses, weights = script.main(sys.argv[2:])
-dist.destroy_process_group()
-print(json.dumps([losses, weights[-1]]))
-"""
+    words = [sys.executable, "-m", "mtd.course.real_ranks", str(setting.ranks), str(changed), *setting.arguments]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+    if ended.returncode:
+        raise RuntimeError(f"{setting.script.name} failed under torch:\n{ended.stderr[-2000:]}")
+    return _lived(TORCH, setting, json.loads(ended.stdout.splitlines()[-1]), None)
 
 
 def with_torch(text: str) -> str:
@@ -330,16 +265,13 @@ WORLDS: dict[str, Callable[[TrainingSetup], Lived]] = {
 }
 
 
-def live(
-    setting: TrainingSetup, names: Sequence[str] = NAMES, telling: Callable[[str], None] | None = None
-) -> list[Lived]:
+def live(setting: TrainingSetup, names: Sequence[str] = NAMES, telling: Callable[[str], object] = str) -> list[Lived]:
     """Run the script in these worlds, one after the other; `telling` hears which is next."""
     found = []
     for name in names:
-        if telling is not None:
-            telling(name)
+        telling(name)
         since = SYSTEM.now()
-        with beside(setting.script):
+        with searched([setting.script.resolve().parent]):  # it may import modules that stand beside it
             one = WORLDS[name](setting)
         one.seconds = (SYSTEM.now() - since) / 10**12
         found.append(one)

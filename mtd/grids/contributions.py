@@ -25,7 +25,7 @@ from minitorch_dist.distributed.mail.receives import PostedReceive
 from minitorch_dist.distributed.schedules import proof
 from minitorch_dist.distributed.schedules.links import COUNTING
 from minitorch_dist.distributed.schedules.replay import Replay
-from minitorch_dist.distributed.schedules.schedule import Schedule
+from minitorch_dist.distributed.schedules.schedule import ROOTED, Schedule
 from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
@@ -39,7 +39,6 @@ from mtd.grids.labels import KINDS, UNREADABLE, Holding, SumLabels, WinnerLabels
 
 PLACED: Final = ("reduce_scatter", "scatter", "gather")  # whose partial results lie in tensors of their own
 EVENTS: Final = 20_000  # of a run, before it counts as one that never ends
-ROOTED: Final = ("broadcast", "reduce", "scatter", "gather")
 IN_PLACE: Final = ("all_reduce", "broadcast", "reduce")
 Window = Callable[[], Sequence[tuple[int, float | Holding]]]  # (cell, the number there, or what is in it)
 
@@ -161,39 +160,28 @@ class FillCase:
         """Of each rank's row."""
         return self.count if self.collective in IN_PLACE else self.size * self.count
 
+    def chunk(self, rank: int, cell: int) -> int:
+        """Of a schedule of this collective, the chunk in which a cell of this rank lies."""
+        if self.collective in IN_PLACE:
+            return cell
+        part = cell // self.count
+        return part * self.size + rank if self.collective == "all_to_all" else part
+
     def due(self, rank: int, cell: int) -> Holding | None:
         """The contents that a cell has to have in the end; None where nobody asks."""
-        part, element = divmod(cell, self.count)
-        everyone = tuple((one, cell) for one in range(1 if self.op in ("max", "min") else self.size))
-        match self.collective:
-            case "all_reduce":
-                return everyone
-            case "broadcast":
-                return ((self.root, cell),)
-            case "reduce":
-                return everyone if rank == self.root else None
-            case "all_gather":
-                return ((part, element),)
-            case "all_to_all":
-                return ((part, rank * self.count + element),)
-            case "reduce_scatter":
-                return everyone if part == rank else None
-            case "scatter":
-                return ((self.root, cell),) if part == rank else None
-            case "gather":
-                return ((part, cell),) if rank == self.root else None
-        raise ValueError(f"no contributions to {self.collective!r} are known")
+        chunk, given = self.chunk(rank, cell), (self.collective, self.size, self.size**2 * self.count, self.root)
+        if not proof.ends(*given)[rank, chunk]:
+            return None
+        element = {"all_gather": cell % self.count, "all_to_all": rank * self.count + cell % self.count}
+        parts = [int(one) for one in np.flatnonzero(proof.due(*given)[chunk])]
+        parts = parts[:1] if self.op in ("max", "min") and self.collective in proof.REDUCING else parts
+        return tuple((one, element.get(self.collective, cell)) for one in parts)
 
     def at_first(self, rank: int, cell: int) -> Holding:
-        """The contents of a cell before anything happens."""
-        is_elsewhere = {
-            "all_gather": True,
-            "all_to_all": True,  # the cells are those of the output
-            "broadcast": rank != self.root,
-            "scatter": rank != self.root,
-            "gather": cell // self.count != rank,
-        }
-        return () if is_elsewhere.get(self.collective) else ((rank, cell),)
+        """The contents of a cell before anything happens; cells of an output have none."""
+        starts = proof.starts(self.collective, self.size, self.size**2 * self.count, self.root)
+        is_there = self.collective not in ("all_gather", "all_to_all") and starts[rank, self.chunk(rank, cell)]
+        return ((rank, cell),) if is_there else ()
 
     def tensors(self, labels: SumLabels, rank: int) -> list[Any]:
         """The arguments: one tensor, or an output and an input."""

@@ -49,6 +49,7 @@ PARTS: Final = {  # the parts of a step: send, receive, receive and add
     "re": "e",
     "nop": "",
 }
+STEP: Final = ("s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "deps", "hasdep")  # of a <step>
 INSIDE: Final = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
 MOST_GPUS: Final = 256
 MOST_STEPS: Final = 200_000
@@ -482,18 +483,7 @@ class _Writer:
 
 
 def _row(s: int, kind: str, source: Place, into: Place, count: int, waits: tuple[int, int]) -> dict[str, Any]:
-    return {
-        "s": s,
-        "type": kind,
-        "srcbuf": source[0],
-        "srcoff": source[1],
-        "dstbuf": into[0],
-        "dstoff": into[1],
-        "cnt": count,
-        "depid": waits[0],
-        "deps": waits[1],
-        "hasdep": 0,
-    }
+    return dict(zip(STEP, (s, kind, *source, *into, count, *waits, 0), strict=True))
 
 
 def _runs(source: list[Place], into: list[Place]) -> Iterator[tuple[Place, Place, int]]:

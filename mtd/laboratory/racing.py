@@ -18,15 +18,15 @@ from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, ROOTED, S
 from minitorch_dist.distributed.schedules.values import Values
 from minitorch_dist.sim import nets, topology_links
 from minitorch_dist.version import __version__
-from mtd import estimates
+from mtd.estimates import Estimate, estimate
 from mtd.laboratory.cases import Case
-from mtd.pages import whole_files
+from mtd.pages.kept_file import KeptFile
 from mtd.refusals import CannotDo
 from transports.plain_text import clean
 
 PROVED: Final = (*range(1, 18), 32, 64)
-FORMAT: Final = f"minitorch_dist lab 1, {__version__}"
-BEGIN: Final = b'{"format": "minitorch_dist lab'
+FAMILY: Final = "minitorch_dist lab"
+FORMAT: Final = f"{FAMILY} 1, {__version__}"
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,20 @@ def proofs(schedule: Schedule, ranks: Sequence[int]) -> Iterator[int]:
     """Prove it for all sizes of its domain up to 17, for 32, 64 and `ranks`, with every root; gives each that is done."""
     asked = {one for one in ranks if one <= domain.ON_DEMAND}
     for size in sorted({*filter(schedule.serves, PROVED)} | asked):
-        for root in range(size) if schedule.collective in ROOTED and size <= 17 else (None,):
-            try:
-                domain.prove(schedule, size, root)
-            except Exception as error:
-                said = str(error).replace(f"{schedule} with {size} ranks: ", "")
-                kind = "" if isinstance(error, ScheduleError) else f"{type(error).__name__}: "
-                many = f"{size} rank{'s' * (size != 1)}{'' if root is None else f' and root {root}'}"
-                raise CannotDo(f"{schedule} is wrong with {many}: {kind}{said}") from error
+        prove(schedule, size, size if size <= 17 else 0)
         yield size
+
+
+def prove(schedule: Schedule, size: int, roots: int, refused: type[CannotDo] = CannotDo) -> None:
+    """Prove it for so many ranks; of a rooted one so many roots. `refused` says what is wrong."""
+    for root in range(roots) if roots and schedule.collective in ROOTED else (None,):
+        try:
+            domain.prove(schedule, size, root)
+        except Exception as error:
+            said = str(error).replace(f"{schedule} with {size} ranks: ", "")
+            kind = "" if isinstance(error, ScheduleError) else f"{type(error).__name__}: "
+            many = f"{size} rank{'s' * (size != 1)}{'' if root is None else f' and root {root}'}"
+            raise refused(f"{schedule} is wrong with {many}: {kind}{said}") from error
 
 
 def other_bits(schedule: Schedule) -> int | None:
@@ -89,65 +94,54 @@ def other_bits(schedule: Schedule) -> int | None:
 
 
 def race(mine: Schedule, case: Case) -> list[RaceEntry]:
-    """All algorithms in one case, the fastest first. Of one with pieces the best number of them."""
+    """All algorithms in one case, the fastest first."""
+    found = sorted(estimated(mine, case), key=lambda one: one.time)
+    return [RaceEntry(e.schedule.algorithm, e.rounds, e.messages, e.max_sent, e.time, e.bound) for e in found]
+
+
+def estimated(mine: Schedule, case: Case) -> list[Estimate]:
+    """Mine, and all others. Of an algorithm with pieces the best number of them."""
     net = nets.read(case.words).topology
     links = topology_links.links_of(net) or Links()
-    best = {mine.algorithm: _entry(mine, case, net)}
+    best = {mine.algorithm: estimate(mine, case.ranks, case.nbytes, net)}
     for schedule in choice.candidates(mine.collective, case.nbytes, links, with_gallery=True):
         if schedule.algorithm == mine.algorithm or not domain.may_run(schedule, case.ranks):
             continue
-        entry = _entry(schedule, case, net)
-        if schedule.name not in best or entry.time < best[schedule.name].time:
-            best[schedule.name] = entry
-    return sorted(best.values(), key=lambda one: one.time)
+        found = estimate(schedule, case.ranks, case.nbytes, net)
+        if schedule.name not in best or found.time < best[schedule.name].time:
+            best[schedule.name] = found
+    return [*best.values()]
 
 
-def _entry(schedule: Schedule, case: Case, net: Any) -> RaceEntry:
-    found = estimates.estimate(schedule, case.ranks, case.nbytes, net)
-    return RaceEntry(schedule.algorithm, found.rounds, found.messages, found.max_sent, found.time, found.bound)
-
-
-class LabResults:
+class LabResults(KeptFile):
     """The results so far, in a file, by the text of the schedule and the case. ValueError for a file that is none."""
 
-    def __init__(self, path: Path, schedule: Schedule, address: str) -> None:
-        whole_files.check(path, BEGIN, "file of mtd lab")
-        self.path = path
-        self.kept = self._read()
+    def __init__(self, path: Path, schedule: Schedule, address: str, tell: Callable[[str], object] = len) -> None:
+        super().__init__(path, FAMILY, FORMAT, "file of mtd lab", {"rows": _entries}, tell)
         self.mine = f"{schedule} {digest(schedule, address)}"
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            kept = json.loads(self.path.read_text("utf-8")) if self.path.is_file() else {}
-            return dict(kept["rows"]) if kept.get("format") == FORMAT else {}
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{self.path} is damaged: delete it, or name another one with --cache") from error
-
-    def get(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
+    def of(self, case: Case, make: Callable[[], list[RaceEntry]]) -> list[RaceEntry]:
         """The entries that are kept for this case, or those that `make` finds."""
         key = json.dumps([self.mine, case.words, case.ranks, case.size])
-        found = _entries(self.kept.get(key))
+        found: list[RaceEntry] | None = self.get("rows", key)
         if found is None:
             found = make()
-            self.kept[key] = [asdict(one) for one in found]
-            rows = {**self._read(), **self.kept}
-            whole_files.write(self.path, json.dumps({"format": FORMAT, "rows": rows}))
+            self.keep("rows", key, [asdict(one) for one in found])
         return found
 
 
-def _entries(rows: Any) -> list[RaceEntry] | None:
-    """The kept entries of a case; None if there are none, or none that `LabResults` wrote."""
-    try:
-        found = [RaceEntry(**row) for row in rows]
-    except TypeError:
-        return None
+def _entries(rows: Any) -> list[RaceEntry]:
+    """The kept entries of a case; ValueError if they are none that were kept by this program."""
+    found = [RaceEntry(**row) for row in rows]
     is_whole = all(
         isinstance(one.algorithm, str)
         and clean(one.algorithm) == one.algorithm
         and all(type(number) is int and number >= 0 for number in astuple(one)[1:])
         for one in found
     )
-    return found if found and is_whole else None
+    if not found or not is_whole:
+        raise ValueError("no entries of a race")
+    return found
 
 
 def digest(schedule: Schedule, address: str) -> str:

@@ -1,6 +1,7 @@
 """Pages, traces, pictures and tables of runs. `Report.save_page` and `save_trace`, and `Journal.scene` and `svg` come here.
 
 whole_files   files are written whole or not at all
+kept_file     the findings of a command that was interrupted
 html_files    pages with their style, script and data
 page          a scene as one HTML file: zoom, play, step, filter, two runs side by side
 trace         a scene for ui.perfetto.dev, chrome://tracing

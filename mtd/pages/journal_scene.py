@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from minitorch_dist.distributed.journal import Event, Journal
+from minitorch_dist.distributed.journal import Event, Journal, Message
 from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, Arrow, LaneSpan, Moment, RankLanes, Scene
 
 MOST_MOMENTS: Final = 50_000
@@ -17,36 +17,22 @@ def scene_of(journal: Journal) -> Scene:
     start, end = journal.start, journal.end
     numbers = {id(event): number for number, event in enumerate(journal.events)}
     spans = [*_operations(journal, start, end, numbers), *_others(journal, start)]
-    arrows = [
-        Arrow(
-            message.send.rank,
-            message.send.peer,
-            message.departed - start,
-            (message.arrived if message.receive is not None else end) - start,
-            message.send.nbytes,
-            message.send.operation,
-            message.send.group,
-            str(message.send),
-            message.receive is not None,
-            numbers[id(message.send)],
-        )
-        for message in journal.messages
-    ]
+    arrows = [_arrow(message, start, end, numbers[id(message.send)]) for message in journal.messages]
     memory, what = _memory(journal, start)
     note = f"{journal.torn} lines were torn off" if journal.torn else ""
     if len(journal.events) > MOST_MOMENTS:
         note = f"steps: the first {MOST_MOMENTS} of {len(journal.events)} events. {note}".rstrip()
-    return Scene(
-        Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}",
-        RankLanes(journal.world_size),
-        sorted(spans, key=lambda span: (span.start, -span.end)),
-        arrows,
-        _moments(journal, start),
-        memory,
-        what,
-        journal.is_virtual,
-        note,
-    )
+    name = Path(journal.name).name or f"{journal.world_size} ranks over {journal.transport}"
+    lanes, moments = RankLanes(journal.world_size), _moments(journal, start)
+    spans.sort(key=lambda span: (span.start, -span.end))
+    return Scene(name, lanes, spans, arrows, moments, memory, what, journal.is_virtual, note)
+
+
+def _arrow(message: Message, start: int, end: int, number: int) -> Arrow:
+    send, is_received = message.send, message.receive is not None
+    departed, arrived = message.departed - start, (message.arrived if is_received else end) - start
+    said = send.nbytes, send.operation, send.group, str(send)
+    return Arrow(send.rank, send.peer, departed, arrived, *said, is_received, number)
 
 
 def _operations(journal: Journal, start: int, end: int, numbers: dict[int, int]) -> list[LaneSpan]:
@@ -55,19 +41,9 @@ def _operations(journal: Journal, start: int, end: int, numbers: dict[int, int])
         until, error = (end, "it never ended") if over is None else (over.until, over.error)
         said = f"{begin.name} on rank {begin.rank}{begin.where}"
         said += f", by {begin.algorithm}" if begin.algorithm else ""
-        span = LaneSpan(
-            begin.rank,
-            begin.at - start,
-            until - start,
-            OPERATION,
-            begin.operation,
-            begin.group,
-            f"{said}: {error}" if error else said,
-            begin.beside,
-            bool(error),
-            numbers[id(begin)],
-        )
-        found.append(span)
+        what = OPERATION, begin.operation, begin.group, f"{said}: {error}" if error else said
+        times = begin.at - start, until - start
+        found.append(LaneSpan(begin.rank, *times, *what, begin.beside, bool(error), numbers[id(begin)]))
     return found
 
 

@@ -37,16 +37,12 @@ def link_rows(topology: Topology, size: int) -> list[LinkRow]:
 
 def link_table(topology: Topology, size: int) -> str:
     """The same in words."""
-    head = "links", "number", "latency", "rate", "routes through each"
-    rows = [head]
+    rows = [("links", "number", "latency", "rate", "routes through each")]
     for kind, number, link, fewest, most in link_rows(topology, size):
         routes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-        latency = in_words(link.latency + link.wire)
-        rows.append((kind, f"{number}", latency, _rate(link.per_byte), routes))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    first, *others = widths
-    lines = [[row[0].ljust(first), *map(str.rjust, row[1:], others)] for row in rows]
-    return "\n".join(map("  ".join, lines))
+        rows.append((kind, f"{number}", in_words(link.latency + link.wire), _rate(link.per_byte), routes))
+    first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return "\n".join("  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]) for row in rows)
 
 
 def _kind(port: Any) -> str:

@@ -31,33 +31,21 @@ class Parting(NamedTuple):
 
 def draw(scene: Scene, other: Scene | None = None, parting: Parting | None = None) -> str:
     """The page as text."""
-    strings = _Strings()
+    strings: dict[str, int] = {}  # each text once; things name it by its number
     data: dict[str, Any] = {
         "runs": [_run(each, strings) for each in (scene, other) if each is not None],
         "palette": [colour.hex for colour in PALETTE],
         "dark": [colour.dark for colour in PALETTE],
         "parting": None if parting is None else [parting.one, parting.other, parting.text],
-        "strings": strings.found,
+        "strings": [*strings],
     }
     return html_files.filled("mtd.pages", "page", data, title=escape(scene.title))
 
 
-class _Strings:
-    """Each text once; things name it by its number."""
+def _run(scene: Scene, strings: dict[str, int]) -> dict[str, Any]:
+    def number(text: str) -> int:
+        return strings.setdefault(text, len(strings))
 
-    def __init__(self) -> None:
-        self.found: list[str] = []
-        self._places: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        if text not in self._places:
-            self._places[text] = len(self.found)
-            self.found.append(text)
-        return self._places[text]
-
-
-def _run(scene: Scene, strings: _Strings) -> dict[str, Any]:
-    number = strings.number
     scene = scene.first_lanes(MOST_LANES)
     note = scene.note
     if len(scene.arrows) > MOST or len(scene.spans) > MOST:

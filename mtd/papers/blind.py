@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final, NamedTuple
 
-from mtd.planning import clusters, layout_words, one_layout
+from mtd.planning import clusters, layout_words, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
@@ -74,7 +74,7 @@ def question(row: BlindRow) -> tuple[ModelSizes, TrainingLayout, GpuCluster]:
 
 
 def simulated(row: BlindRow) -> PlanRow:
-    return one_layout.predicted(*question(row))
+    return search.as_it_runs(*question(row))
 
 
 def predicted(row: BlindRow, found: PlanRow) -> PredictedRow:
@@ -98,15 +98,10 @@ class Summary(NamedTuple):
 def summary(found: Sequence[PredictedRow]) -> Summary:
     errors = [each.error for each in found]
     sizes = [abs(error) for error in errors]
-    return Summary(
-        len(found),
-        fmean(sizes),
-        median(sizes),
-        fmean(size <= NEAR for size in sizes),
-        slope([math.log10(each.parameters) for each in found], errors),
-        slope([math.log10(each.row.sequence) for each in found], errors),
-        sum(each.held > ALMOST for each in found),
-    )
+    by_size = slope([math.log10(each.parameters) for each in found], errors)
+    by_length = slope([math.log10(each.row.sequence) for each in found], errors)
+    near, too_full = fmean(size <= NEAR for size in sizes), sum(each.held > ALMOST for each in found)
+    return Summary(len(found), fmean(sizes), median(sizes), near, by_size, by_length, too_full)
 
 
 def slope(x: Sequence[float], y: Sequence[float]) -> float:

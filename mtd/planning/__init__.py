@@ -5,8 +5,7 @@ layouts          how it is divided: pipeline × replicas × shards × tensor
 layout_words     one layout, as people say theirs
 transformer      the model, and a part of it for each stage
 kept_results     checkpointing that keeps some results
-whole_attention  attention that writes all weights to memory
-tiled_attention  attention that never holds the table of weights
+tiled_attention  attention that writes all weights to memory, and one that never holds the table of them
 context_attention  attention whose sequence is cut over ranks
 experts          a mixture of experts, which may lie on other ranks
 kernels          the kernels that pointwise operations are
@@ -16,7 +15,6 @@ offloading       what the memory of the host keeps
 training_step    a step on every rank
     kernel_fits      what published tables of kernels say of a device
     clusters         the GPUs, and the network between them
-    one_layout       how fast one layout is
     formula          what a layout takes, by a plain formula
     short_runs       which short steps tell a long one
     search           all layouts, and their simulation

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
-from minitorch_dist.sim import runner
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.fold.folding import Fold
 from mtd.planning.layouts import TrainingLayout
@@ -24,22 +24,19 @@ from mtd.planning.model_files import ModelSizes
 from mtd.planning.training_step import pass_through
 from transports.clock import PICO
 
-ROOM = 1 << 50  # bytes: memory is not asked for here
-
-
-Known = Callable[[tuple[Any, ...], Callable[[], list[float]]], list[float]]
+Known = Callable[[Any, Callable[[], Any]], Any]
 """Asked for what is named, it measures, or takes what was measured before."""
 
 
-def measure_anew(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
+def measure_anew(named: Any, measure: Callable[[], Any]) -> Any:
     return measure()
 
 
 def remembered(known: Known) -> Known:
     """The same, asked once for each name."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, Any] = {}
 
-    def once(named: tuple[Any, ...], measure: Callable[[], list[float]]) -> list[float]:
+    def once(named: Any, measure: Callable[[], Any]) -> Any:
         key = repr(named)
         if key not in found:
             found[key] = known(named, measure)
@@ -57,15 +54,6 @@ class MicroBatchTimes(NamedTuple):
     def of(self, layers: int, micro: int) -> float:
         first, further = (layers * layer + ends for layer, ends in zip(self.layer, self.ends, strict=True))
         return first + (micro - 1) * further
-
-    @property
-    def numbers(self) -> list[float]:
-        return [*self.layer, *self.ends]
-
-    @staticmethod
-    def of_numbers(numbers: Sequence[float]) -> MicroBatchTimes:
-        a, b, c, d = numbers
-        return MicroBatchTimes((a, b), (c, d))
 
 
 def bounded(
@@ -85,7 +73,8 @@ def of_a_layer(
     alone, is_last, ranks = _layer_of(layout)
     own = _own_experts(model, ranks)
     named = (alone.as_dict(), is_last, *([ranks] if ranks > 1 else []))
-    return MicroBatchTimes.of_numbers(known(named, lambda: measured(own, alone, is_last, cluster).numbers))
+    a, b, c, d = known(named, lambda: [*chain(*measured(own, alone, is_last, cluster))])
+    return MicroBatchTimes((a, b), (c, d))
 
 
 def _own_experts(model: ModelSizes, ranks: int) -> ModelSizes:
@@ -116,15 +105,7 @@ def measured(model: ModelSizes, alone: TrainingLayout, is_last: bool, cluster: G
     ends: list[tuple[float, float]] = []  # of the micro-batches, by the number of layers
     for layers in (1, 2):
         small = model.changed(layers=layers, batch=alone.micro)
-        report = runner.run(
-            pass_through,
-            alone.ranks,
-            (small, alone, is_last),
-            net=cluster.network,
-            shapes=True,
-            fold=fold,
-            device=replace(cluster.device, memory=ROOM),
-        )
+        report = cluster.simulated(pass_through, alone.ranks, (small, alone, is_last), fold)
         first, second = (at / PICO for _, at in report.ranks[0].marks)
         ends.append((first, second - first))
         if report.folded is not None and not report.folded.refused:

@@ -13,12 +13,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
-from minitorch_dist.sim import nets, topologies
+from minitorch_dist.sim import nets, runner, topologies
 from minitorch_dist.sim.device import Device, gpu
+from minitorch_dist.sim.report import Report
+from mtd.planning.fold.folding import Fold
 from transports.clock import PICO
 from transports.virtual.network import Network
 from transports.virtual.topology import Link, Topology, TwoLevel, link, two_level
@@ -26,6 +29,8 @@ from transports.virtual.topology import Link, Topology, TwoLevel, link, two_leve
 NVLINK: Final = {"A100": "235GB/s", "H100": "342GB/s", "H200": "342GB/s", "B200": "684GB/s"}
 NODES: Final = re.compile(r"nvlink(\d+)\+(\d+(?:\.\d+)?)G", re.IGNORECASE)
 EXAMPLE: Final = "nvlink8+400G"
+ROOM: Final = 1 << 50  # bytes
+UNKNOWN: Final = 50e9  # bytes a second, where links are of many kinds
 INSIDE, OUTSIDE = "2us", "5us"  # latencies: guesses, since no data sheet tells them
 
 
@@ -46,19 +51,27 @@ class GpuCluster:
 
     def rate(self, inside: bool) -> float:
         """Bytes a second of a link within a node, or between nodes."""
-        topology = self.network.topology
-        if isinstance(topology, TwoLevel):
-            return rate_of((topology.intra if inside else topology.inter).per_byte)
-        one = getattr(topology, "link", None)
-        return rate_of(one.per_byte) if isinstance(one, Link) else 50e9
+        found = self._link(inside)
+        return UNKNOWN if found is None else rate_of(found.per_byte)
 
     def message(self, inside: bool, nbytes: int) -> float:
         """Seconds that a message of so many bytes takes alone."""
+        found = self._link(inside)
+        return nbytes / UNKNOWN if found is None else found.time(nbytes) / PICO
+
+    def _link(self, inside: bool) -> Link | None:
         topology = self.network.topology
         if isinstance(topology, TwoLevel):
-            return (topology.intra if inside else topology.inter).time(nbytes) / PICO
-        one = getattr(topology, "link", None)
-        return one.time(nbytes) / PICO if isinstance(one, Link) else nbytes / self.rate(inside)
+            return topology.intra if inside else topology.inter
+        found = getattr(topology, "link", None)
+        return found if isinstance(found, Link) else None
+
+    def simulated(
+        self, fn: Callable[..., Any], ranks: int, args: tuple[Any, ...], fold: Fold, **options: Any
+    ) -> Report[Any]:
+        """A run in shapes on some of them. Memory is counted there, and compared afterwards."""
+        device = replace(self.device, memory=ROOM)
+        return runner.run(fn, ranks, args, net=self.network, device=device, shapes=True, fold=fold, **options)
 
     def key(self) -> list[Any]:
         """All that decides what a layout takes here."""

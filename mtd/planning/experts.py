@@ -18,10 +18,10 @@ import numpy as np
 import minitorch_dist as torch
 from minitorch_dist import nn
 from minitorch_dist.autograd.function import Function, once_differentiable
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.tensor.parallel.activations import convert
 from minitorch_dist.distributed.tensor.placements import Partial, Placement
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.tensor import Tensor

@@ -22,6 +22,7 @@ from minitorch_dist.tensors import flops
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning import tiled_attention
+from mtd.planning.tiled_attention import AttentionTiles
 
 
 class KeptResults:
@@ -121,13 +122,11 @@ class WeightMatrix(Linear):
         return KeptProduct.apply(keeper if keeps else None, self.kind, x, self.weight, self.bias)
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor, kernel: str = "2", sees_all: bool = False) -> Tensor:
+def attention(query: Tensor, key: Tensor, value: Tensor, tiles: AttentionTiles) -> Tensor:
     """Attention in tiles; its result is kept."""
     keeper = _present.get()
-    if keeper is None:
-        return tiled_attention.tiled_attention(query, key, value, None, kernel, sees_all)
-    found = keeper.take()
-    if found is None:
-        found = tiled_attention.outputs(query, key, value, kernel, sees_all)
+    found = keeper.take() if keeper else None
+    if keeper and found is None:
+        found = tiled_attention.outputs(query, key, value, tiles)
         keeper.keep(found)
-    return tiled_attention.tiled_attention(query, key, value, found, kernel, sees_all)
+    return tiled_attention.tiled_attention(query, key, value, tiles, found)

@@ -74,44 +74,29 @@ class TrainingLayout:
         return each * self.all_stages - 2 * self.light_ends
 
     def __str__(self) -> str:
-        words = [
-            f"{n} {v}"
-            for n, v in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor), ("pp", self.pipeline))
-            if v > 1
-        ]
-        if self.pipeline > 1:
-            words.append(f"{self.stages} stages each" if self.stages > 1 else self.schedule)
-        if self.context > 1:
-            words.append(f"cp {self.context}")
-        if self.experts > 1:
-            words.append(f"ep {self.experts}")
-        words.append(f"micro {self.micro}")
-        if self.checkpoint != "none":
-            words.append(self.checkpoint)
-        return " ".join([*words, *self._unusual])
-
-    @property
-    def _unusual(self) -> list[str]:
-        words = [f"zero{self.zero}"] if self.shards > 1 and self.zero != (1 if self.pipeline > 1 else 3) else []
-        words += [f"offload {self.offload}"] * (self.offload != "none")
-        return words + ["whole sums"] * (self.zero > 1 and self.pipeline == 1 and not self.scatters)
+        return self._in_words(" ", f" {self.stages} stages each" if self.stages > 1 else f" {self.schedule}")
 
     @property
     def short(self) -> str:
         """As `str`, for a narrow table: a pipeline is 1F1B, or ×2 for two stages on each rank."""
-        words = [
-            f"{name}{n}" for name, n in (("fsdp", self.shards), ("dp", self.replicas), ("tp", self.tensor)) if n > 1
-        ]
-        if self.pipeline > 1:
-            words.append(f"pp{self.pipeline}" + (f"×{self.stages}" if self.schedule != "1F1B" else ""))
-        if self.context > 1:
-            words.append(f"cp{self.context}")
-        if self.experts > 1:
-            words.append(f"ep{self.experts}")
-        words.append(f"micro{self.micro}")
-        if self.checkpoint != "none":
-            words.append(self.checkpoint)
-        return " ".join([*words, *self._unusual])
+        return self._in_words("", "" if self.schedule == "1F1B" else f"×{self.stages}")
+
+    def _in_words(self, gap: str, schedule: str) -> str:
+        counts = {
+            "fsdp": self.shards,
+            "dp": self.replicas,
+            "tp": self.tensor,
+            "pp": self.pipeline,
+            "cp": self.context,
+            "ep": self.experts,
+        }
+        words = [f"{name}{gap}{n}{schedule * (name == 'pp')}" for name, n in counts.items() if n > 1]
+        words += [f"micro{gap}{self.micro}", *[self.checkpoint] * (self.checkpoint != "none")]
+        if self.shards > 1 and self.zero != (1 if self.pipeline > 1 else 3):
+            words.append(f"zero{self.zero}")
+        words += [f"offload {self.offload}"] * (self.offload != "none")
+        words += ["whole sums"] * (self.zero > 1 and self.pipeline == 1 and not self.scatters)
+        return " ".join(words)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

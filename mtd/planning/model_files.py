@@ -37,25 +37,29 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from transports.plain_text import clean
 
-KINDS: Final = ("llama", "gpt", "vit")
-ATTENTION: Final = ("tiles", "whole")
-KERNELS: Final = ("usual", "single", "joined")
 NUMBERS: Final = {"float32": 4, "bfloat16": 2}  # and their bytes
+CHOICES: Final = {
+    "kind": ("llama", "gpt", "vit"),
+    "attention": ("tiles", "whole"),
+    "kernels": ("usual", "single", "joined"),
+    "gradients": tuple(NUMBERS),
+    "flash": ("1", "2", "3"),
+    "products": ("bfloat16", "float8"),
+    "loss": ("usual", "fused"),
+    "pooling": ("class", "mean"),
+}
 SHIPPED: Final = Path(__file__).with_name("models")
-FLASH: Final = ("1", "2", "3")
-PRODUCTS: Final = ("bfloat16", "float8")
-LOSSES: Final = ("usual", "fused")
 WHOLE: Final = ("layers", "width", "heads", "words", "sequence", "batch", "kv_heads", "ffn", "head")
 IMAGE: Final = ("image", "patch", "classes")  # that a "vit" has in the place of words and sequence
 COLOURS: Final = 3
-POOLING: Final = ("class", "mean")
 COUNTS: Final = ("experts", "top_k", "expert_ffn", "shared_experts", "dense_layers")
 LARGEST: Final = 1 << 48  # of a whole number
 NEEDED: Final = ("kind", "layers", "width", "heads", "words", "sequence", "batch")
@@ -97,73 +101,65 @@ class ModelSizes:
     source: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
-        object.__setattr__(self, "ffn", self.ffn or 4 * self.width)
-        if not self.head and self.heads and self.width % self.heads:
-            raise ValueError(f"{self.name}: heads = {self.heads} does not divide width = {self.width}; say head")
-        object.__setattr__(self, "head", self.head or self.width // self.heads)
-        for name in WHOLE:
-            _check_whole(self.name, name, getattr(self, name))
-        if self.kind not in KINDS:
-            said = nearest(str(self.kind).lower(), KINDS)
-            raise ValueError(f"{self.name}: kind is {' or '.join(KINDS)}, not {self.kind!r}{said}")
-        if self.sees_all:
-            self._check_image()
-        if self.attention not in ATTENTION:
-            raise ValueError(f"{self.name}: attention is {' or '.join(ATTENTION)}, not {self.attention!r}")
-        if self.attention == "whole" and self.kv_heads != self.heads:
-            raise ValueError(f'{self.name}: attention = "whole" has as many kv_heads as heads')
-        if not isinstance(self.dropout, (int, float)) or not 0 <= self.dropout < 1:
-            raise ValueError(f"{self.name}: dropout is at least 0 and below 1, not {self.dropout!r}")
-        if self.dropout and self.attention == "tiles":
-            raise ValueError(f'{self.name}: dropout needs attention = "whole"')
-        if self.kernels not in KERNELS:
-            raise ValueError(f"{self.name}: kernels are {', '.join(KERNELS)}, not {self.kernels!r}")
-        if self.gradients not in tuple(NUMBERS):
-            raise ValueError(f"{self.name}: gradients are {' or '.join(NUMBERS)}, not {self.gradients!r}")
+        heads = self.heads or 1
+        usual = {
+            "kv_heads": self.heads,
+            "ffn": 4 * self.width,
+            "head": 0 if self.width % heads else self.width // heads,
+        }
+        for word, value in usual.items():
+            object.__setattr__(self, word, getattr(self, word) or value)
         object.__setattr__(self, "expert_ffn", self.expert_ffn or (self.ffn if self.experts else 0))
-        self._check_experts()
-        for word, choices in (("flash", FLASH), ("products", PRODUCTS), ("loss", LOSSES)):
+        for fault in chain(self._faults(), self._faults_of_experts(), self._faults_of_images()):
+            raise ValueError(f"{self.name}: {fault}")
+
+    def _faults(self) -> Iterator[str]:
+        if not self.head:
+            yield f"heads = {self.heads} does not divide width = {self.width}; say head"
+        for word in (*WHOLE, "metrics"):
+            if word in WHOLE or getattr(self, word) != 0:
+                yield from not_whole(word, getattr(self, word))
+        for word, choices in CHOICES.items():
             if getattr(self, word) not in choices:
-                raise ValueError(f"{self.name}: {word} is {' or '.join(choices)}, not {getattr(self, word)!r}")
-        if self.metrics != 0:
-            _check_whole(self.name, "metrics", self.metrics)
-        if not isinstance(self.tied, bool):
-            raise ValueError(f"{self.name}: tied is true or false, not {self.tied!r}")
-        if not isinstance(self.source, str):
-            raise ValueError(f"{self.name}: source is a text, not {self.source!r}")
+                said = nearest(str(getattr(self, word)).lower(), choices)
+                yield f"{word} should be {' or '.join(choices)}, not {getattr(self, word)!r}{said}"
+        if self.attention == "whole" and self.kv_heads != self.heads:
+            yield 'attention = "whole" has as many kv_heads as heads'
+        if not isinstance(self.dropout, (int, float)) or not 0 <= self.dropout < 1:
+            yield f"dropout is at least 0 and below 1, not {self.dropout!r}"
+        if self.dropout and self.attention == "tiles":
+            yield 'dropout needs attention = "whole"'
+        for word, kind, said in (("tied", bool, "true or false"), ("source", str, "a text")):
+            if not isinstance(getattr(self, word), kind):
+                yield f"{word} is {said}, not {getattr(self, word)!r}"
         if self.heads % self.kv_heads:
-            raise ValueError(f"{self.name}: kv_heads = {self.kv_heads} does not divide heads = {self.heads}")
+            yield f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}"
 
-    def _check_experts(self) -> None:
-        for word in COUNTS:
-            value = getattr(self, word)
-            if value != 0:
-                _check_whole(self.name, word, value)
-            if value and word != "expert_ffn" and not self.experts:
-                raise ValueError(f"{self.name}: {word} needs experts")
+    def _faults_of_experts(self) -> Iterator[str]:
+        for word in [word for word in COUNTS if getattr(self, word) != 0]:
+            yield from not_whole(word, getattr(self, word))
+            if word != "expert_ffn" and not self.experts:
+                yield f"{word} needs experts"
         if not isinstance(self.capacity, (int, float)) or not 0 < self.capacity <= 1000:
-            raise ValueError(f"{self.name}: capacity is above 0 and at most 1000, not {self.capacity!r:.60}")
+            yield f"capacity is above 0 and at most 1000, not {self.capacity!r:.60}"
         if self.experts and not 0 < self.top_k <= self.experts:
-            raise ValueError(
-                f"{self.name}: top_k is 1 to {self.experts}, for so many experts there are, not {self.top_k}"
-            )
-        if (self.experts or self.tied) and self.sees_all:
-            raise ValueError(f'{self.name}: experts and tied words need words, which kind = "vit" has not')
+            yield f"top_k is 1 to {self.experts}, for so many experts there are, not {self.top_k}"
         if self.experts and not self.is_gated:
-            raise ValueError(f'{self.name}: experts need kind = "llama"')
+            yield 'experts need kind = "llama"'
         if self.dense_layers > self.layers:
-            raise ValueError(f"{self.name}: dense_layers = {self.dense_layers} are more than {self.layers} layers")
+            yield f"dense_layers = {self.dense_layers} are more than {self.layers} layers"
 
-    def _check_image(self) -> None:
+    def _faults_of_images(self) -> Iterator[str]:
+        if not self.sees_all:
+            return
         for word in ("image", "patch"):
-            _check_whole(self.name, word, getattr(self, word))
+            yield from not_whole(word, getattr(self, word))
         if self.image % self.patch:
-            raise ValueError(f"{self.name}: patch = {self.patch} does not divide image = {self.image}")
-        if self.pooling not in POOLING:
-            raise ValueError(f"{self.name}: pooling is {' or '.join(POOLING)}, not {self.pooling!r}")
+            yield f"patch = {self.patch} does not divide image = {self.image}"
         if self.attention == "whole":
-            raise ValueError(f'{self.name}: kind = "vit" has attention in tiles')
+            yield 'kind = "vit" has attention in tiles'
+        if self.tied:
+            yield 'tied words need words, which kind = "vit" has not'
 
     @property
     def sees_all(self) -> bool:
@@ -224,8 +220,7 @@ class ModelSizes:
         return 6 * matrices + 12 * self.layers * self.query_width * self.sequence
 
     def changed(self, **values: Any) -> ModelSizes:
-        row = {each.name: getattr(self, each.name) for each in fields(self)}
-        return ModelSizes(**{**row, **values})
+        return replace(self, **values)
 
 
 def known() -> list[str]:
@@ -268,31 +263,23 @@ def read(name: str) -> ModelSizes:
     missing = [word for word in needed if word not in row]
     if missing:
         raise ValueError(f"{name}: {' and '.join(missing)} missing; a line is like layers = 32")
+    for word in (*WHOLE, *IMAGE):  # also a 0 that stands for "not said" in Python
+        for fault in not_whole(word, row[word]) if word in row else ():
+            raise ValueError(f"{name}: {clean(fault)}")
+    if row["kind"] == "vit":  # its classes are words, and its patches a sequence
+        positions = (row["image"] // row["patch"]) ** 2 + (row.get("pooling", "class") == "class")
+        row |= {"words": row.pop("classes"), "sequence": positions}
     try:
-        for word in WHOLE:
-            if word in row:  # also a 0 that stands for "not said" in Python
-                _check_whole(path.stem, word, row[word])
-        return ModelSizes(path.stem, **(_of_images(row) if row["kind"] == "vit" else row))
+        return ModelSizes(path.stem, **row)
     except ValueError as error:
         raise ValueError(f"{name}: {clean(str(error)).removeprefix(f'{path.stem}: ')}") from None
 
 
-def _of_images(row: dict[str, Any]) -> dict[str, Any]:
-    """The sizes in the file of a "vit": its classes are words, and its patches a sequence."""
-    for word in IMAGE:
-        _check_whole("", word, row[word])
-    positions = (row["image"] // row["patch"]) ** 2 + (row.get("pooling", "class") == "class")
-    return {
-        **{word: value for word, value in row.items() if word != "classes"},
-        "words": row["classes"],
-        "sequence": positions,
-    }
-
-
-def _check_whole(model: str, word: str, value: object) -> None:
+def not_whole(word: str, value: object) -> Iterator[str]:
+    """The fault of a size that is none."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= LARGEST:
         most = f" and up to {LARGEST:,}" if isinstance(value, int) and value > LARGEST else ""
-        raise ValueError(f"{model}: {word} is a whole number above 0{most}, not {value!r:.60}")
+        yield f"{word} is a whole number above 0{most}, not {value!r:.60}"
 
 
 def _is_file(path: Path) -> bool:

@@ -40,36 +40,24 @@ def adamw(parameters: Iterable[Any], offload: str) -> Any:
     return torch.optim.AdamW(parameters, lr=1e-3)
 
 
-class HostAdamW:
+class HostAdamW(torch.optim.AdamW):
     """AdamW whose numbers are in the host's memory. Its parameters there share the memory of those that the model has."""
 
     def __init__(self, parameters: Iterable[Any]) -> None:
         self.parameters = list(parameters)
         self.on_host = [nn.Parameter(_on_host(p.array), p.requires_grad) for p in self.parameters]
-        self.adam = torch.optim.AdamW(self.on_host, lr=1e-3)
+        super().__init__(self.on_host, lr=1e-3)
 
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        return self.adam.param_groups
-
-    @property
-    def state(self) -> Any:
-        return self.adam.state
-
-    @property
-    def start(self) -> Any:
-        return self.adam.start
-
-    def step(self) -> None:
+    def step(self) -> None:  # type: ignore[override]
         self._copy(sum(p.grad.array.nbytes for p in self.parameters if p.grad is not None), True)
         for own, p in zip(self.on_host, self.parameters, strict=True):
             own.grad = None if p.grad is None else _on_host(p.grad.array)
-        self.adam.step()
+        super().step()
         for p in self.parameters:
             p.storage.version += 1  # it has other numbers now
         self._copy(sum(p.array.nbytes for p in self.parameters), False)
 
-    def zero_grad(self) -> None:
+    def zero_grad(self) -> None:  # type: ignore[override]
         for p in (*self.parameters, *self.on_host):
             p.grad = None
 

@@ -16,7 +16,7 @@ import numpy as np
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.autograd.function import Function, once_differentiable
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors.autograd.joint import record_joint
 from minitorch_dist.tensors.core.base import Array

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.sim.device import NOT_FITTED
+from mtd.pages import kept_file
 from mtd.planning import reasons, search
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.layouts import TrainingLayout
@@ -79,17 +80,13 @@ class FoundPlan(NamedTuple):
             "model": self.model.name,
             "cluster": self.cluster.key(),
             "failures": None if failures is None else failures._asdict(),
-            "layouts": [
-                {
-                    **row.as_dict(),
-                    "tokens": row.tokens(self.model),
-                    "mfu": row.mfu(self.model, self.cluster),
-                    "bubble": row.bubble,
-                }
-                for row in self.rows
-            ],
+            "layouts": [self._with_rates(row) for row in self.rows],
             "others": [{"layout": one.as_dict(), "at_least": least} for one, least in self.rest],
         }
+
+    def _with_rates(self, row: PlanRow) -> dict[str, Any]:
+        rates = {"tokens": row.tokens(self.model), "mfu": row.mfu(self.model, self.cluster)}
+        return {**row.as_dict(), **rates, "bubble": row.bubble}
 
     def saved(self) -> SavedPlan:
         cluster = cluster_in_words(self.cluster.key())
@@ -116,16 +113,7 @@ def read(path: str) -> SavedPlan:
         rows.sort(key=lambda row: (not row.fits, row.seconds))
         is_fitted = NOT_FITTED not in str(found["cluster"][0])
         return SavedPlan(clean(str(found["model"]), lines=False), cluster, tuple(rows), is_fitted)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        LookupError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except (OSError, *kept_file.WRONG) as error:
         raise ValueError(f"{path} is not a plan ({clean(str(error))}); mtd plan … --json > {path} writes one") from None
 
 
@@ -143,21 +131,13 @@ def row_of(words: dict[str, Any]) -> PlanRow:
     seconds = float(words["seconds"])
     if not 0 < seconds < float("inf"):
         raise ValueError(f"a step takes {seconds} s")
-    numbers = {
-        name: {str(key): float(value) for key, value in dict(words.get(name) or {}).items()}
+    memory, shares, links = (
+        {str(key): float(value) for key, value in dict(words.get(name) or {}).items()}
         for name in ("memory", "shares", "links")
-    }
-    return PlanRow(
-        _layout(words["layout"]),
-        seconds,
-        numbers["memory"],
-        True,
-        numbers["shares"],
-        float(words.get("sent", 0)),
-        numbers["links"],
-        bool(words.get("fits", True)),
-        float(words.get("idle", 0)),
     )
+    sent, idle = (float(words.get(name, 0)) for name in ("sent", "idle"))
+    fits = bool(words.get("fits", True))
+    return PlanRow(_layout(words["layout"]), seconds, memory, True, shares, sent, links, fits, idle)
 
 
 def _layout(words: dict[str, Any]) -> TrainingLayout:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from minitorch_dist.sim import runner
+from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.sim.report import RankReport, Report
 from mtd.planning import formula, short_runs
-from mtd.planning.clusters import GpuCluster
+from mtd.planning.bounds import Known, measure_anew
+from mtd.planning.clusters import ROOM, GpuCluster
 from mtd.planning.fold.folding import Fold, Folded
 from mtd.planning.layouts import TrainingLayout, faults
 from mtd.planning.model_files import ModelSizes
-from mtd.planning.short_runs import MEMORY, Run
+from mtd.planning.short_runs import MEMORY
 from mtd.planning.training_step import train
 from transports.clock import PICO
 
@@ -31,10 +33,8 @@ CHECKPOINTS_OF: Final = {
     "whole": ("none", "selective", "full"),
 }  # in tiles its core keeps little
 MICRO: Final = (1, 2, 4, 8)
-ROOM: Final = 1 << 50  # bytes: memory is counted, and compared afterwards
 LINKS: Final = "bytes "  # of all GPUs, by kind of link
 Measured = dict[str, float]
-Known = Callable[[Run, Callable[[], Measured]], Measured]
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,6 @@ class PlanRow:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @staticmethod
-    def of(row: dict[str, Any]) -> PlanRow:
-        return PlanRow(**{**row, "layout": TrainingLayout(**row["layout"])})
 
 
 # --------------------------------------------------------------------------------------- all of them
@@ -152,11 +148,13 @@ def estimated(model: ModelSizes, cluster: GpuCluster) -> tuple[list[PlanRow], in
 # ------------------------------------------------------------------------------------- by running
 
 
-def measured(size: Run, measure: Callable[[], Measured]) -> Measured:
-    return measure()
+def as_it_runs(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measure_anew) -> PlanRow:
+    """One layout: beside messages between stages, collectives are rings, as NCCL's (see the design page)."""
+    with nullcontext() if layout.pipeline == 1 else choice.preferring("ring"):
+        return simulated(model, layout, cluster, known)
 
 
-def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measured) -> PlanRow:
+def simulated(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, known: Known = measure_anew) -> PlanRow:
     """The same by runs of the training step, in which one rank of each role stands for the others. `known` may have some of the
     runs from before."""
     micro = layout.micro_batches(model)
@@ -268,34 +266,14 @@ def step(
 ) -> Report[Any]:
     """The run of a step with so many layers in each stage and so many micro-batches."""
     small = model.changed(layers=layout.layers(layers), batch=layout.data * layout.micro * micro)
-    device = replace(cluster.device, memory=ROOM)
-    return runner.run(
-        train,
-        layout.ranks,
-        (small, layout),
-        net=cluster.network,
-        device=device,
-        shapes=True,
-        speeds=dict(cluster.speeds),
-        fold=fold,
-        timelines=timelines,
-    )
+    speeds = dict(cluster.speeds)
+    return cluster.simulated(train, layout.ranks, (small, layout), fold, speeds=speeds, timelines=timelines)
 
 
 def whole_step(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster, notes: bool = True) -> Report[Any]:
     """A step with all layers and micro-batches. `notes`: see `train`."""
-    given = {} if notes else {"notes": False}
-    return runner.run(
-        train,
-        layout.ranks,
-        (model, layout),
-        given,
-        net=cluster.network,
-        shapes=True,
-        speeds=dict(cluster.speeds),
-        device=replace(cluster.device, memory=ROOM),
-        fold=proved_roles(model, layout, cluster),
-    )
+    fold, speeds = proved_roles(model, layout, cluster), dict(cluster.speeds)
+    return cluster.simulated(partial(train, notes=notes), layout.ranks, (model, layout), fold, speeds=speeds)
 
 
 def proved_roles(model: ModelSizes, layout: TrainingLayout, cluster: GpuCluster) -> Fold:

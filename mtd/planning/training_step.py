@@ -34,9 +34,7 @@ from mtd.planning.model_files import COLOURS, ModelSizes
 from mtd.planning.parallel_loss import cross_entropy, show
 from mtd.planning.transformer import TransformerPart
 
-AXES = ("pp", "dp", "fsdp", "tp")
-CONTEXT, EXPERTS = "the mesh of context parallelism", "the mesh of experts"  # among the extras of a world
-METRICS = "the peak of memory while metrics are computed"
+MESHES, METRICS = "the meshes of a plan", "the peak of memory while metrics are computed"  # among the extras of a world
 
 
 def train(
@@ -89,34 +87,33 @@ def pass_through(model: ModelSizes, layout: TrainingLayout, is_last: bool, dtype
         program_calls.mark(f"micro-batch {number}")
 
 
+def _made(sizes: tuple[int, ...], axes: tuple[str, ...]) -> DeviceMesh:
+    """A mesh of all ranks, which is made once. Its groups of replicas and shards are made, too, if it needs any."""
+    known = current().extras.setdefault(MESHES, {})
+    if axes not in known:
+        with new_groups.without_meeting():
+            mesh = known[axes] = init_device_mesh("cuda", sizes, mesh_dim_names=axes)
+            if "dp" in axes:
+                mesh["dp", "fsdp"]
+    found: DeviceMesh = known[axes]
+    return found
+
+
 def _mesh(layout: TrainingLayout) -> DeviceMesh:
-    sizes = layout.pipeline, layout.replicas, layout.shards, layout.tensor
-    with new_groups.without_meeting():
-        mesh = init_device_mesh("cuda", sizes, mesh_dim_names=AXES)
-        mesh["dp", "fsdp"]  # its groups are made, if it needs any
-    return mesh
+    return _made((layout.pipeline, layout.replicas, layout.shards, layout.tensor), ("pp", "dp", "fsdp", "tp"))
 
 
 def _context(layout: TrainingLayout) -> Any:
     """The group of the ranks that have parts of the same sequences."""
-    extras = current().extras
-    if CONTEXT not in extras:
-        rest = layout.ranks // (layout.context * layout.tensor)
-        sizes = rest, layout.context, layout.tensor
-        with new_groups.without_meeting():
-            extras[CONTEXT] = init_device_mesh("cuda", sizes, mesh_dim_names=("rest", "cp", "tp"))
-    return extras[CONTEXT]["cp"].get_group()
+    rest = layout.ranks // (layout.context * layout.tensor)
+    return _made((rest, layout.context, layout.tensor), ("rest", "cp", "tp"))["cp"].get_group()
 
 
 def _expert_mesh(layout: TrainingLayout) -> Any:
     """The mesh in which experts are shared: of the ranks with the same ones, shards of each."""
-    extras = current().extras
-    if EXPERTS not in extras:
-        sizes = (layout.pipeline, layout.replicas, layout.shards // layout.experts, layout.experts, layout.tensor)
-        with new_groups.without_meeting():
-            extras[EXPERTS] = mesh = init_device_mesh("cuda", sizes, mesh_dim_names=("pp", "dp", "fsdp", "ep", "tp"))
-            mesh["dp", "fsdp"]
-    return extras[EXPERTS]
+    few = layout.shards // layout.experts
+    sizes = layout.pipeline, layout.replicas, few, layout.experts, layout.tensor
+    return _made(sizes, ("pp", "dp", "fsdp", "ep", "tp"))
 
 
 def expert_units(layers: Any) -> list[Any]:

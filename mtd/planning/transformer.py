@@ -19,17 +19,19 @@ import numpy as np
 
 import minitorch_dist as torch
 from minitorch_dist import nn
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
+from minitorch_dist.distributed.tensor.parallel.activations import enter
+from minitorch_dist.distributed.tensor.placements import Shard
 from minitorch_dist.nn import functional as F
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.tensor import Tensor
 from minitorch_dist.utils.checkpoint import checkpoint
 from mtd.planning import kernels
-from mtd.planning.context_attention import context_attention, gathered, own_part
+from mtd.planning.context_attention import ContextTiles, own_part
 from mtd.planning.experts import ExpertLayer, ExpertPlaces
 from mtd.planning.kept_results import KeptResults, WeightMatrix, attention
 from mtd.planning.model_files import COLOURS, ModelSizes
-from mtd.planning.whole_attention import whole_attention
+from mtd.planning.tiled_attention import AttentionTiles, tiled_attention, whole_attention
 
 ONE_PLACE = ExpertPlaces()
 
@@ -66,7 +68,7 @@ class SelfAttention(nn.Module):
             q, k = self.turned(q, *turn), self.turned(k, *turn)
         group = self.context
         if group is not None:
-            k, v = (gathered(each, group, length * group.size()) for each in (k, v))
+            k, v = (enter(each, group, Shard(1), length * group.size()) for each in (k, v))
         q, k, v = (each.transpose(1, 2) for each in (q, k, v))
         if self.copies > 1:
             k, v = kernels.repeated(k, self.copies), kernels.repeated(v, self.copies)
@@ -78,10 +80,11 @@ class SelfAttention(nn.Module):
 
     def _core(self, q: Any, k: Any, v: Any) -> Any:
         if self.context is not None:
-            return context_attention(q, k, v, self.context.rank(), self.context.size(), self.flash)
+            tiles = ContextTiles(self.flash, ranks=self.context.size(), rank=self.context.rank())
+            return tiled_attention(q, k, v, tiles)
         if self.is_whole:
             return whole_attention(q, k, v, self.dropout)
-        return attention(q, k, v, self.flash, self.sees_all)
+        return attention(q, k, v, AttentionTiles(self.flash, self.sees_all))
 
 
 class FeedForward(nn.Module):

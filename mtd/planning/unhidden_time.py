@@ -17,16 +17,15 @@ the first layer and of the words. A run measures each collective where nothing e
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist
 from minitorch_dist.distributed import new_groups
 from minitorch_dist.distributed.device_mesh import init_device_mesh
-from minitorch_dist.sim import program_calls, runner
+from minitorch_dist.sim import program_calls
 from mtd.planning import bounds
-from mtd.planning.bounds import ROOM, Known, MicroBatchTimes, measure_anew
+from mtd.planning.bounds import Known, MicroBatchTimes, measure_anew
 from mtd.planning.clusters import GpuCluster
 from mtd.planning.formula import HALF, SINGLE
 from mtd.planning.layouts import TrainingLayout
@@ -83,7 +82,8 @@ class ShardTimes:
         if ranks == 1:
             return 0.0
         what = kind, stride, ranks, numbers // layout.shards, dtype
-        return self.known(what, lambda: [collective_time(*what, self.cluster)])[0]
+        (seconds,) = self.known(what, lambda: [collective_time(*what, self.cluster)])
+        return float(seconds)
 
     def scattered(self, layers: int, times: MicroBatchTimes) -> float:
         """Gradients of these layers are scattered, while other layers compute backwards."""
@@ -107,15 +107,8 @@ def _of_micro_batches(model: ModelSizes, layout: TrainingLayout, times: MicroBat
 def collective_time(kind: str, stride: int, ranks: int, length: int, dtype: str, cluster: GpuCluster) -> float:
     """Seconds of a collective among ranks so far apart, `stride` such groups side by side. Each rank has a shard of so
     many numbers."""
-    report = runner.run(
-        carry_out,
-        stride * ranks,
-        (kind, stride, ranks, length, dtype),
-        net=cluster.network,
-        shapes=True,
-        device=replace(cluster.device, memory=ROOM),
-        fold=lambda rank: 0,
-    )
+    given = kind, stride, ranks, length, dtype
+    report = cluster.simulated(carry_out, stride * ranks, given, lambda rank: 0)
     return min(at for rank in report.ranks for _, at in rank.marks) / PICO
 
 

@@ -11,7 +11,8 @@ from math import prod
 from typing import Any
 
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.recorder import Arriving, DoingLike, Received
+from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
+from minitorch_dist.distributed.mail.recorder import Doing
 from minitorch_dist.sim.device_time import DeviceTime
 from minitorch_dist.tensors import ledger, pools
 from mtd.timelines import owners, timeline
@@ -28,37 +29,30 @@ class TimelineRecorder:
         self.gauge: Callable[[], int] = lambda: -1
         self.owner: str | None = None  # of what comes next, where it is known; else it is looked for
         self.records_memory = True  # False where somebody else knows what the rank holds
-        self._issued: dict[DoingLike, tuple[int, str]] = {}
-        self._open: dict[DoingLike, tuple[int, str]] = {}  # operations: began, owner
-        self._receives: dict[DoingLike, timeline.Key] = {}
+        self._issued: dict[Doing, tuple[int, str]] = {}
+        self._open: dict[Doing, tuple[int, str]] = {}  # operations: began, owner
+        self._receives: dict[Doing, timeline.Key] = {}
         self._posted: dict[timeline.Key, int] = {}
         self._counts: dict[timeline.Key, int] = {}
 
     # ---------------------------------------------------------------------------- collectives
 
-    def issued(self, doing: DoingLike) -> None:
+    def issued(self, doing: Doing) -> None:
         if doing.sequence != wire.POINT_TO_POINT:
             self._issued[doing] = self.now(), self._owner()
 
-    def began(self, doing: DoingLike) -> None:
+    def began(self, doing: Doing) -> None:
         known = self._issued.get(doing)
         self._open[doing] = self.now(), self._owner() if known is None else known[1]
 
-    def ended(self, doing: DoingLike, error: BaseException | None) -> None:
+    def ended(self, doing: Doing, error: BaseException | None) -> None:
         began, owner = self._open.pop(doing)
         known, now = self._issued.pop(doing, None), self.now()
-        key = _key(doing)
-        self.line.collectives[key] = timeline.CollectiveSpan(
-            key,
-            doing.fingerprint.operation,
-            owner,
-            _nbytes(doing),
-            None if known is None else known[0],
-            began,
-            now,
-            tuple(doing.channel.ranks),  # type: ignore[attr-defined]
-            doing.fingerprint.root,
-        )
+        key, said = _key(doing), doing.fingerprint
+        times = None if known is None else known[0], began, now
+        ranks = tuple(doing.channel.ranks)  # type: ignore[attr-defined]
+        span = timeline.CollectiveSpan(key, said.operation, owner, _nbytes(doing), *times, ranks, said.root)
+        self.line.collectives[key] = span
         if known is None:
             self._wait(began, now, key, False)
 
@@ -67,26 +61,24 @@ class TimelineRecorder:
 
     # ------------------------------------------------------------------------------- messages
 
-    def posted(self, doing: DoingLike, source: int | None) -> None:
+    def posted(self, doing: Doing, source: int | None) -> None:
         if source is not None:
             tag = getattr(doing, "tag", 0)
             key = self._numbered((source, self.line.rank, doing.group, tag))
             self._receives[doing], self._posted[key] = key, self.now()
 
-    def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:
+    def sent(self, doing: Doing, to: int, step: int, nbytes: int, since: int, error: Exception | None = None) -> None:
         if doing.sequence == wire.POINT_TO_POINT:
             key = self._numbered((self.line.rank, to, doing.group, step))
             self.line.sent[key] = timeline.SentMessage(since, nbytes)
 
-    def received(self, doing: DoingLike, receive: Received) -> None:
+    def received(self, doing: Doing, receive: PostedReceive) -> None:
         key = self._receives.pop(doing, None)
         if key is not None:
             posted = self._posted.pop(key)
             self.line.received[key] = timeline.ReceivedMessage(posted, self.now(), _nbytes(doing))
 
-    def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
+    def arriving(self, target: PostedReceive | Arrival, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         return sink
 
     def _numbered(self, key: timeline.Key) -> timeline.Key:
@@ -137,7 +129,7 @@ class TimelineRecorder:
         return f"<TimelineRecorder of rank {self.line.rank}, {len(self.line.program)} spans>"
 
 
-def _nbytes(doing: DoingLike) -> int:
+def _nbytes(doing: Doing) -> int:
     said = doing.fingerprint
     return prod(said.shape or ()) * (0 if said.dtype is None else said.dtype.itemsize)
 

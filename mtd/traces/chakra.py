@@ -186,16 +186,9 @@ def _read_node(data: bytes) -> TraceNode:
         return found
 
     known = NodeKind(kind) if kind in set(NodeKind) else NodeKind.COMPUTE
-    found = TraceNode(
-        number,
-        name,
-        known,
-        tuple(dict.fromkeys(after)),
-        whole("start_picos", start * PER_MICROSECOND),
-        whole("duration_picos", duration * PER_MICROSECOND),
-        nbytes=whole("comm_size"),
-        tag=whole("comm_tag"),
-    )
+    times = whole("start_picos", start * PER_MICROSECOND), whole("duration_picos", duration * PER_MICROSECOND)
+    before = tuple(dict.fromkeys(after))
+    found = TraceNode(number, name, known, before, *times, nbytes=whole("comm_size"), tag=whole("comm_tag"))
     if known == NodeKind.COLLECTIVE:
         place, ranks = whole("comm_type", -1), attributes.get("pg_ranks", ())
         if place >= len(COLLECTIVES):

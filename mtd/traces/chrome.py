@@ -13,9 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
-from minitorch_dist.pictures.scene import COMPUTE, OPERATION, LaneSpan, Scene
+from minitorch_dist.pictures.scene import COMPUTE, OPERATION, TRANSFER, WAIT, LaneSpan, Scene
 from mtd.traces.protobuf import TraceError
 
+Where = tuple[str, str]  # a process and a thread
 PER_MICROSECOND: Final = 10**6
 LARGEST: Final = 1 << 30  # bytes of JSON
 PIECE: Final = 1 << 20
@@ -42,8 +43,8 @@ def parsed(tree: Any, title: str = "") -> Scene:
     events = tree.get("traceEvents") if isinstance(tree, dict) else tree
     if not isinstance(events, list):
         raise TraceError("there is no list of traceEvents")
-    names: dict[tuple[str, str], str] = {}
-    spans: list[tuple[tuple[str, str], int, int, str, str, str]] = []
+    names: dict[Where, str] = {}
+    spans: list[tuple[Where, LaneSpan]] = []
     for number, event in enumerate(events):
         if not isinstance(event, dict):
             raise TraceError(f"event {number} is no object")
@@ -53,37 +54,23 @@ def parsed(tree: Any, title: str = "") -> Scene:
         if event.get("ph") == "M" and event.get("name") == "thread_name":
             names[where] = str(words.get("name", ""))
         elif event.get("ph") == "X":
-            start, length = _picos(event, "ts", number), _picos({"dur": 0, **event}, "dur", number)
-            spans.append(
-                (
-                    where,
-                    start,
-                    start + max(length, 0),
-                    str(event.get("name", "")),
-                    str(event.get("cat", "")),
-                    str(words.get("what", "")),
-                )
-            )
+            spans.append((where, _span(event, words, number)))
     if not spans:
         raise TraceError('there is no span in it: none of its events has "ph": "X"')
-    lanes = list(dict.fromkeys(span[0] for span in sorted(spans, key=lambda span: span[1])))
-    lanes.sort(key=_by_number)
+    first = min(span.start for _, span in spans)
+    lanes = sorted(dict.fromkeys(where for where, _ in sorted(spans, key=lambda one: one[1].start)), key=_by_number)
     place = {where: number for number, where in enumerate(lanes)}
-    first = min((span[1] for span in spans), default=0)
-    found = [
-        LaneSpan(
-            place[where],
-            start - first,
-            end - first,
-            OPERATION if kind == OPERATION else kind if kind in ("wait", "transfer") else COMPUTE,
-            name,
-            "",
-            text or name,
-        )
-        for where, start, end, name, kind, text in spans
-    ]
+    found = [span._replace(lane=place[where], start=span.start - first, end=span.end - first) for where, span in spans]
     titles = [names.get(where) or f"{where[0]}/{where[1]}" for where in lanes]
     return Scene(title, titles, sorted(found, key=lambda span: (span.start, -span.end)))
+
+
+def _span(event: dict[str, Any], words: dict[str, Any], number: int) -> LaneSpan:
+    """On no lane yet."""
+    start, length = _picos(event, "ts", number), _picos({"dur": 0, **event}, "dur", number)
+    name, cat = str(event.get("name", "")), str(event.get("cat", ""))
+    kind = cat if cat in (OPERATION, WAIT, TRANSFER) else COMPUTE
+    return LaneSpan(0, start, start + max(length, 0), kind, name, "", str(words.get("what", "")) or name)
 
 
 def _picos(event: dict[str, Any], word: str, number: int) -> int:

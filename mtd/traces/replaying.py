@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import minitorch_dist as torch
 from minitorch_dist import distributed as dist
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.sim import program_calls
 from minitorch_dist.sim.report import Report

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from minitorch_dist import sim
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from mtd.cli import page
 from mtd.cli.parser import Parser
 from mtd.course import checking, lesson

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minitorch_dist import nn, sim
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import ones
+from minitorch_dist.tensors.makers.creation import ones
 from mtd.course.layers import SquareLayer
 
 MILLISECOND = 10**9

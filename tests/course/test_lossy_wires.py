@@ -69,12 +69,6 @@ def test_what_came_and_what_was_read(wires: Any) -> None:
     assert len(seen) > 12 or [number for number, _ in seen] != list(range(12))
 
 
-def test_its_repr_tells_what_is_on_its_way(wires: Any) -> None:
-    clock = VirtualClock()
-    end = lossy_wires.StrangeTransport(0, 2, lossy_wires.Lossy(lossy_wires.Street(clock, 0, 2), 0), wires, clock)
-    assert repr(end) == ("<StrangeTransport rank 0 of 2, not connected: 0 messages not acknowledged, 0 deliveries>")
-
-
 def test_answers_from_before_the_transport_became_an_open_chapter(tmp_path: Path) -> None:
     """They may have it as a class of their own, and call messages letters. What is still open of it is asked for no more."""
     one = lesson.find(28)

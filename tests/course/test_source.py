@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from mtd.course import source
+from mtd.course import sizes, source
 
 TEXT = """def right(rank, size):
     # BLANK 1: who sits to the right (about 1 line)
@@ -125,5 +125,5 @@ def test_what_is_to_be_repaired_and_is_as_it_was_given() -> None:
 
 def test_which_function_is_around_a_line() -> None:
     text = 'def one():\n    """Does it.\n\n    More."""\n    def two():\n        x = 1\n    return two\n\n\ny = 1\n'
-    assert source.around(text, 6) == "two" and source.around(text, 7) == "one: Does it."
-    assert source.around(text, 10) == source.around("def (", 1) == ""
+    assert sizes.around(text, 6) == sizes.around(text, 7) == "one: Does it."
+    assert sizes.around(text, 10) == sizes.around("def (", 1) == ""

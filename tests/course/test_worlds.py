@@ -162,8 +162,9 @@ def test_the_command(setting: TrainingSetup, tmp_path: Path, capsys: pytest.Capt
     said = capsys.readouterr().out
     assert "✔ simulator 2 ranks  weights" in said and f"wrote {page}" in said.replace("\n", "")
     assert page.read_text("utf-8").startswith("<!doctype html>")
-    assert cli.main(["capstone", "--net", "moon"]) == 2
-    assert "there is no world 'moon'; there are alone, simulator" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["capstone", "--net", "moon"])
+    assert "--net is not 'moon'; it is one of alone, simulator" in " ".join(capsys.readouterr().err.split())
     assert cli.main(["capstone", str(tmp_path / "none.py")]) == 1
     assert cli.main(["capstone", "--out", str(tmp_path / "no" / "page.html")]) == 2
     assert "there is no script" in capsys.readouterr().err

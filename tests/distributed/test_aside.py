@@ -148,4 +148,3 @@ def test_answers_come_in_order_and_failures_are_none() -> None:
     last = aside.ask(fail)
     assert aside.settle(last, LIMIT) and last.value is None
     assert [answer.value for answer in answers] == seen == [0, 1, 2, 3, 4]
-    assert repr(aside).startswith("<Aside a test, ")

@@ -14,7 +14,7 @@ from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
 from minitorch_dist.distributed.execution.layout import EAGER, Vector
 from minitorch_dist.distributed.fast import borrowing
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules import BUILT_IN, two_shot
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -32,9 +32,9 @@ LARGE = EAGER // 4 + 100  # elements of what is borrowed
 from tests.distributed.serving import serving
 
 
-def group() -> Group:
+def group() -> ProcessGroup:
     found = world.current().default_group
-    assert isinstance(found, Group)
+    assert isinstance(found, ProcessGroup)
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.reductions import COMBINES, ReduceStep
 from minitorch_dist.distributed.schedules.replay import Replay
@@ -28,7 +28,7 @@ TIMEOUT = 60.0
 from tests.distributed.serving import serving
 
 
-def each_rank(function: Callable[[Group], Any], size: int) -> list[Any]:
+def each_rank(function: Callable[[ProcessGroup], Any], size: int) -> list[Any]:
     return launch(lambda: function(world.current().default_group), size, timeout=TIMEOUT)
 
 
@@ -57,7 +57,7 @@ def algorithms(collective: str, size: int) -> list[str | None]:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_those_that_reduce(size: int) -> None:
-    def body(group: Group) -> None:
+    def body(group: ProcessGroup) -> None:
         rank = group.rank()
         for count in lengths(size):
             own = [vector(100 + r, count) for r in range(size)]
@@ -90,7 +90,7 @@ def test_those_that_reduce(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_those_that_only_move(size: int) -> None:
-    def body(group: Group) -> None:
+    def body(group: ProcessGroup) -> None:
         rank = group.rank()
         for count in lengths(size):
             own = [vector(100 + r, count) for r in range(size)]
@@ -137,7 +137,7 @@ def ops_of(dtype: np.dtype[Any]) -> list[str]:
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_dtype_and_op(dtype: np.dtype[Any], size: int) -> None:
-    def body(group: Group) -> None:
+    def body(group: ProcessGroup) -> None:
         rank, count = group.rank(), 2 * size + 1
         for op in ops_of(dtype):
             low = 0 if dtype in (np.dtype(bool), np.dtype("uint8")) else -2
@@ -178,7 +178,7 @@ def test_the_order_of_addition_is_the_schedules(size: int, op: str) -> None:
         x[3::11] = np.inf if rank % 2 else -np.inf
         return x
 
-    def body(group: Group) -> list[bytes]:
+    def body(group: ProcessGroup) -> list[bytes]:
         results = []
         for count in (size - 1, 77, 20_000):
             for algorithm in serving("all_reduce", size):
@@ -207,7 +207,7 @@ COMBINES_OF = {"sum": np.add, "product": np.multiply, "min": np.minimum, "max": 
 def test_large_vectors_travel_in_segments(size: int) -> None:
     count = 1_000_003  # several segments, uneven
 
-    def body(group: Group) -> None:
+    def body(group: ProcessGroup) -> None:
         for algorithm in serving("all_reduce", size):
             x = np.full(count, group.rank() + 1, np.int32)
             x[-1] = 7
@@ -224,7 +224,7 @@ def test_large_vectors_travel_in_segments(size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_uneven_parts(size: int) -> None:
-    def body(group: Group) -> None:
+    def body(group: ProcessGroup) -> None:
         rank = group.rank()
         own = [vector(r, 3 * r) for r in range(size)]
         for algorithm in serving("all_gather", size):
@@ -245,7 +245,7 @@ def test_uneven_parts(size: int) -> None:
 
 
 def test_asynchronous_operations_of_a_group_run_in_order() -> None:
-    def body(group: Group) -> None:
+    def body(group: ProcessGroup) -> None:
         works = []
         arrays = [np.full(5, group.rank() + k, np.int64) for k in range(6)]
         for k, x in enumerate(arrays):
@@ -261,7 +261,7 @@ def test_asynchronous_operations_of_a_group_run_in_order() -> None:
 
 
 def test_ranks_that_choose_different_algorithms_are_told_so() -> None:
-    def body(group: Group) -> str:
+    def body(group: ProcessGroup) -> str:
         x = np.ones(4, np.float32)
         with pytest.raises(DistMismatch) as caught:
             collectives.all_reduce(group, x, how=How(["ring", "binomial", "ring"][group.rank()]))
@@ -275,8 +275,8 @@ def test_no_operation_holds_much_more_than_its_own_tensor() -> None:
     size, count = 4, 1 << 20
     nbytes = 4 * count
 
-    def peak(body: Callable[[Group], None]) -> float:
-        def measured(group: Group) -> None:
+    def peak(body: Callable[[ProcessGroup], None]) -> float:
+        def measured(group: ProcessGroup) -> None:
             collectives.barrier(group)
             if group.rank() == 0:
                 tracemalloc.start()

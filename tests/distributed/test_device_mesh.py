@@ -66,7 +66,7 @@ def test_refusals() -> None:
     def rank() -> None:
         mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("dp", "tp"))
         for error, match, act in (
-            (KeyError, r"Invalid mesh_dim_names \('x',\) specified", lambda: mesh["x"]),
+            (KeyError, r"\('x',\) are not some of \('dp', 'tp'\)", lambda: mesh["x"]),
             (KeyError, "ascending order", lambda: mesh["tp", "dp"]),
             (KeyError, "'q' does not exist", lambda: mesh.get_group("q")),
             (IndexError, "mesh dimension 2 of a mesh with 2", lambda: mesh.size(2)),

@@ -79,7 +79,7 @@ def test_what_is_done_is_kept(mine: Path, capsys: pytest.CaptureFixture[str], mo
     assert main(["lab", "mine.py", *QUICK]) == 0 and raced[-1] == "64KB"
     Path(".mtd-lab.json").write_text('{"format": "minitorch_dist lab 1, ')
     assert main(["lab", "mine.py", *QUICK]) == 2
-    assert "is damaged: delete it" in capsys.readouterr().err
+    assert "is damaged" in capsys.readouterr().err
     Path(".mtd-lab.json").write_text("diary")
     assert main(["lab", "mine.py", *QUICK]) == 2
     assert Path(".mtd-lab.json").read_text() == "diary"

@@ -82,9 +82,9 @@ def test_no_process_at_all() -> None:
     assert mp.spawn(acts.write, ("",), 0) is None
 
 
-def test_spawn_says_that_it_always_spawns(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"for 'fork' take start_processes\(\)"):
-        mp.spawn(acts.write, (str(tmp_path),), 1, start_method="fork")
+def test_spawn_starts_processes_as_it_is_asked_to(tmp_path: Path) -> None:
+    assert mp.spawn(lambda index: acts.write(index, str(tmp_path)), (), 1, start_method="fork") is None
+    assert [path.name for path in tmp_path.iterdir()] == ["0"]
 
 
 def test_functions_without_a_name_travel_as_their_code(tmp_path: Path) -> None:

@@ -336,7 +336,6 @@ def test_other_models_are_told_apart() -> None:
         ({"device_ids": [0, 1]}, ValueError, "None or contain a single element"),
         ({"output_device": 0}, ValueError, "only work with single-device"),
         ({"mixed_precision": "float16"}, NotImplementedError, "mixed_precision is not offered"),
-        ({"broadcast_buffers": True}, FutureWarning, "forward_sync_buffers"),
     ],
 )
 def test_what_the_constructor_refuses(told: Any, kind: type[Exception], text: str) -> None:

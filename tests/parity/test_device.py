@@ -45,7 +45,6 @@ EQUAL: list[Callable[[Any], Any]] = [
     lambda t: t.cuda.max_memory_reserved(),
     lambda t: t.cuda.manual_seed_all(1),
     lambda t: t.cuda.get_rng_state_all(),
-    lambda t: t.cuda.get_arch_list(),
     lambda t: t.cuda.is_bf16_supported(),
     lambda t: t.cuda.device("cuda:1").idx,
     lambda t: t.cuda.empty_cache(),

@@ -170,19 +170,19 @@ def test_every_dtype_can_be_indexed(dtype: str) -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    (5, "index 5 is out of bounds for dimension 0 with size 2"),
-    ((0, 0, 7), "index 7 is out of bounds for dimension 2 with size 4"),
-    ((0, 0, 0, 0), "too many indices for tensor of dimension 3"),
+    (5, "index 5 is out of bounds for axis 0 with size 2"),
+    ((0, 0, 7), "index 7 is out of bounds for axis 2 with size 4"),
+    ((0, 0, 0, 0), "too many indices"),
     (slice(None, None, -1), "step must be greater than zero"),
     (slice(None, None, 0), "slice step cannot be zero"),
-    (1.0, "only integers, slices"),
-    ([5], "index 5 is out of bounds for dimension 0 with size 2"),
-    ((slice(None), [0, -9]), "index -9 is out of bounds for dimension 1 with size 3"),
-    (([0, 1, 1], [0, 1]), "could not be broadcast together with shapes [3], [2]"),
-    ([True, False, True], "The shape of the mask [3] at index 0 does not match"),
-    (np.float32(1), "only integers, slices"),
-    (np.bool_(True), "only integers, slices"),
-    ({}, "only integers, slices"),
+    (1.0, "indices are integers, slices"),
+    ([5], "index 5 is out of bounds for axis 0 with size 2"),
+    ((slice(None), [0, -9]), "index -9 is out of bounds for axis 1 with size 3"),
+    (([0, 1, 1], [0, 1]), "could not be broadcast together with shapes (3,) (2,)"),
+    ([True, False, True], "a mask of shape [3] does not fit"),
+    (np.float32(1), "indices are integers, slices"),
+    (np.bool_(True), "indices are integers, slices"),
+    ({}, "indices are integers, slices"),
 ]
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mtd.cli import comparison, likeness as command, main
+from mtd.cli import likeness, main
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "to_pytorch.md"
 
 
 def test_the_page_has_the_table_that_the_program_makes() -> None:
-    made = "\n".join(command.markdown(comparison.survey(), torch.__version__))
+    made = "\n".join(likeness.markdown(likeness.survey(), torch.__version__))
     text = PAGE.read_text(encoding="utf-8")
     written = text.partition("<!-- mtd likeness --markdown -->\n")[2].partition("\n<!-- end -->")[0]
     assert written == made, "mtd likeness --markdown makes what belongs there"
@@ -28,14 +28,14 @@ def test_what_is_missing_is_told() -> None:
     def theirs(a: int, b: int = 0) -> int:
         return a + b
 
-    found = comparison.compare("", SimpleNamespace(f=theirs, g=theirs), SimpleNamespace(f=mine))
+    found = likeness.compare("", SimpleNamespace(f=theirs, g=theirs), SimpleNamespace(f=mine))
     assert (found.shared, found.missing, found.arguments) == (["f"], ["g"], {"f": ["b"]})
-    assert found.share == 0.5
+    assert found.names == "1 of 2"
 
 
 @pytest.mark.parametrize("name", ["futures"])
 def test_these_are_whole(name: str) -> None:
-    found = comparison.compare(name, comparison.find("torch", name), comparison.find("minitorch_dist", name))
+    found = likeness.compare(name, likeness.find("torch", name), likeness.find("minitorch_dist", name))
     assert found.missing == [] and found.arguments == {}
 
 

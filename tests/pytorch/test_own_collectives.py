@@ -19,7 +19,7 @@ from mtd.course import lesson, real_bridge, real_training
 from mtd.course.contest import TEMPLATE
 from mtd.course.lesson import LessonError
 from mtd.course.path import LessonAnswer
-from mtd.course.real_training import RealOutcome, RealPart
+from mtd.course.real_bridge import RealOutcome, RealPart
 from mtd.course.workspace import Workspace
 from tests.pytorch import programs
 from tests.pytorch.ranks import RankFailed, on_ranks

@@ -411,13 +411,13 @@ def test_map_location() -> None:
             places(lambda storage, where: "cpu")
         with pytest.raises(ValueError, match="mine"):  # the caller's own error stays his
             places(lambda storage, where: (_ for _ in ()).throw(ValueError("mine")))
-        with pytest.raises(RuntimeError, match=r"CUDA device 5 but torch.cuda.device_count.. is 2"):
+        with pytest.raises(RuntimeError, match=r"on cuda:5: .* 2 simulated device"):
             places({"cuda:0": "cuda:5"})
         file = io.BytesIO()
         mtd.save(obj, file)
     with mtd.cuda.simulated(0):
         file.seek(0)
-        with pytest.raises(RuntimeError, match=r"object on a CUDA device but torch.cuda.is_avail"):
+        with pytest.raises(RuntimeError, match=r"on cuda:\d: .*map_location='cpu'"):
             mtd.load(file)
         file.seek(0)
         assert mtd.load(file, map_location="cpu", weights_only=True)["y"].device.type == "cpu"

@@ -10,6 +10,7 @@ import pytest
 from minitorch_dist import sim
 from minitorch_dist.distributed import schedules
 from minitorch_dist.distributed.schedules import batched_overtaking, overtaking
+from minitorch_dist.distributed.schedules.ports import PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import Receive, Send, Steps
 from minitorch_dist.sim import topology_links
@@ -42,8 +43,8 @@ def test_by_instants_is_message_by_message(schedule: Schedule) -> None:
                 random.integers(0, 10**7, size),
             ):
                 tx, rx = random.integers(0, 3, (2, size)) * 10**6
-                one = overtaking.play(schedule, sizes, links, entry, tx, rx)
-                other = batched_overtaking.play(schedule, sizes, links, entry, tx, rx)
+                one = overtaking.play(schedule, sizes, links, PortTimes(entry, tx, rx))
+                other = batched_overtaking.play(schedule, sizes, links, PortTimes(entry, tx, rx))
                 for found, wanted in zip(other, one, strict=True):
                     np.testing.assert_array_equal(found, wanted)
 
@@ -65,4 +66,4 @@ def test_what_stands_still_is_refused(steps: Any) -> None:
     nothing = np.zeros(3, np.int64)
     schedule = Schedule("all_reduce", "mine", steps)
     with pytest.raises(ScheduleError):
-        batched_overtaking.play(schedule, np.full(3, 4), links, nothing, nothing, nothing)
+        batched_overtaking.play(schedule, np.full(3, 4), links, PortTimes(nothing, nothing, nothing))

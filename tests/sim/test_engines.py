@@ -169,15 +169,12 @@ def test_the_ring_in_half_the_work(size: int, count: int, op: str) -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8, 12, 21])
 @pytest.mark.parametrize("name", [n for kind, n in schedules.BUILT_IN if kind == "all_reduce"])
-def test_one_row_depends_on_less(name: str, size: int) -> None:
+def test_one_row_stands_for_all(name: str, size: int) -> None:
     vectors = np.random.default_rng(size).standard_normal((size, 37)).astype(np.float32)
     schedule = schedules.BUILT_IN["all_reduce", name]
     sizes = schedule.sizes(size, 37)
     every = vectorised_values.step_by_step(schedule, vectors, sizes, COMBINES["sum"])
     assert (every == every[0]).all()
-    for rank in (0, size - 1):
-        one = vectorised_values.step_by_step(schedule, vectors, sizes, COMBINES["sum"], rank)
-        assert one[rank].tobytes() == every[rank].tobytes()
 
 
 def test_values_in_little_room(monkeypatch: pytest.MonkeyPatch) -> None:

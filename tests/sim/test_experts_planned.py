@@ -176,8 +176,8 @@ def test_an_exchange_of_a_class_takes_what_that_of_all_ranks_takes(
         ({"experts": 1.5}, "whole number"),
         ({"head": -1}, "head is a whole number"),
         ({"tied": 1}, "tied is true or false"),
-        ({"flash": "4"}, "flash is"),
-        ({"products": "int8"}, "products is"),
+        ({"flash": "4"}, "flash should be"),
+        ({"products": "int8"}, "products should be"),
     ],
 )
 def test_wrong_sizes_are_named(changes: dict[str, Any], said: str) -> None:

@@ -18,10 +18,9 @@ from mtd.planning.clusters import cluster
 from mtd.planning.layouts import TrainingLayout
 from mtd.planning.model_files import ModelSizes
 from mtd.planning.parallel_loss import cross_entropy
-from mtd.planning.tiled_attention import tiled_attention
+from mtd.planning.tiled_attention import AttentionTiles, tiled_attention, whole_attention
 from mtd.planning.training_step import train
 from mtd.planning.transformer import TransformerPart
-from mtd.planning.whole_attention import whole_attention
 from tests.deep import some_of
 
 GPT = ModelSizes("tiny", "gpt", 4, 8, 4, 12, 8, 8)
@@ -100,18 +99,18 @@ def test_a_model_by_path(tmp_path: Path) -> None:
         (lines.replace("width = 8\n", ""), "width missing"),
         (lines.replace("width = 8", "width = 9"), "heads = 2 does not divide width = 9"),
         (lines.replace("8", '"8"'), "width is a whole number"),
-        (lines.replace("gpt", "mamba"), "kind is llama or gpt or vit"),
+        (lines.replace("gpt", "mamba"), "kind should be llama or gpt or vit"),
         (lines.replace("gpt", "vit"), "no 'words'"),
         (IMAGE_LINES.replace("classes = 10\n", ""), "classes missing"),
         (IMAGE_LINES.replace("16", "15"), "patch = 15 does not divide image = 224"),
         (IMAGE_LINES.replace("16", '"16"'), "patch is a whole number"),
-        (IMAGE_LINES + 'pooling = "max"', "pooling is class or mean"),
+        (IMAGE_LINES + 'pooling = "max"', "pooling should be class or mean"),
         (IMAGE_LINES + "tied = true", "need words"),
-        (lines + 'attention = "some"', "attention is tiles or whole"),
+        (lines + 'attention = "some"', "attention should be tiles or whole"),
         (lines + "dropout = 0.1", "dropout needs attention"),
         (lines + 'attention = "whole"\ndropout = "much"', "dropout is at least 0 and below 1"),
         (lines + 'attention = "whole"\nkv_heads = 1', "as many kv_heads as heads"),
-        (lines + 'gradients = "float16"', "gradients are float32 or bfloat16"),
+        (lines + 'gradients = "float16"', "gradients should be float32 or bfloat16"),
         ("layers = ", "no file of a model"),
     ):
         own.write_text(said)
@@ -342,12 +341,12 @@ def test_the_memory_of_metrics_is_told_by_short_runs() -> None:
 @pytest.mark.parametrize("sees_all", [False, True])
 def test_attention_in_tiles_is_attention(sees_all: bool) -> None:
     torch.manual_seed(0)
-    q = torch.randn(2, 4, 19, 8, requires_grad=True)
-    k, v = (torch.randn(2, 2, 19, 8, requires_grad=True) for _ in range(2))
-    weight, found = torch.randn(2, 4, 19, 8), []
+    q = torch.randn(2, 4, 20, 8, requires_grad=True)
+    k, v = (torch.randn(2, 2, 20, 8, requires_grad=True) for _ in range(2))
+    weight, found = torch.randn(2, 4, 20, 8), []
     for out in (
         F.scaled_dot_product_attention(q, k, v, is_causal=not sees_all, enable_gqa=True),
-        tiled_attention(q, k, v, sees_all=sees_all),
+        tiled_attention(q, k, v, AttentionTiles(sees_all=sees_all)),
         *([] if sees_all else [whole_attention(q, *(x.repeat_interleave(2, 1) for x in (k, v)), 0.0)]),
     ):
         grads = torch.autograd.grad((out * weight).sum(), (q, k, v))

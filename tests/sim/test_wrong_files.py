@@ -80,9 +80,9 @@ def test_a_near_word_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("top = 'x'", "top is a number"),
-        ("top = 2", "top is above 0 and at most 1"),
-        ("top = nan", "top is a number, not nan"),
+        ("top = 'x'", "top is a share above 0 and at most 1, not 'x'"),
+        ("top = 2", "top is a share above 0 and at most 1, not 2"),
+        ("top = nan", "top is a share above 0 and at most 1, not nan"),
         ("half = inf", "half is a number"),
         ("contention = 'x'", "contention is a number"),
         ("contention = true", "contention is a number"),

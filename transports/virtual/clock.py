@@ -134,27 +134,6 @@ class VirtualClock(Scheduler, Clock):
         then it does not matter who did it first."""
         self._event_queue.settle(act)
 
-    def park(
-        self,
-        timeout: int | None = None,
-        why: Callable[..., Waiting] | None = None,
-        me: SimThread | None = None,
-        about: tuple[Any, ...] = (),
-    ) -> bool:
-        """Wait until `wake` (True), or for `timeout` picoseconds (False). `why(*about)` tells a deadlock's report
-        what for. `me`: the calling thread, if it has been looked up already."""
-        me = me or self.me()
-        if me.is_stopped:
-            raise Stopped
-        me.is_parked, me.was_woken, me.why, me.about = True, False, why, about
-        if timeout is not None:
-            self._event_queue.arm(me, timeout)
-        began = self._event_queue.now
-        self._hand_over(me)
-        me.deadline = me.why = me.about = None  # which know what was waited for, and its arrays
-        self._resumed(me, began)
-        return me.was_woken
-
     def poll(self, gives_way: bool = False) -> None:
         """The caller looked for something in vain. Polling is a way of waiting: it
         lets the others run and time go on, which else would stand still for ever."""

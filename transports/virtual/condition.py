@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transports.clock import picoseconds
 from transports.virtual.inboxes import Waiting
+from transports.virtual.scheduler import Scheduler
 from transports.virtual.sim_thread import SimThread
-
-if TYPE_CHECKING:
-    from transports.virtual.clock import VirtualClock
 
 
 class VirtualCondition:
     __slots__ = ("_clock", "_depth", "_holder", "_ousted", "_queue", "_waiters", "_waits_for")
 
-    def __init__(self, clock: VirtualClock, waits_for: Callable[[], str] | str = "") -> None:
+    def __init__(self, clock: Scheduler, waits_for: Callable[[], str] | str = "") -> None:
         self._clock, self._waits_for = clock, waits_for
         self._holder: SimThread | None = None  # None while `_depth` > 0: somebody outside
         self._depth = 0

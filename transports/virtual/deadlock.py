@@ -7,7 +7,7 @@
       rank 3 is finished, since 1.1 ms
     In a circle each waits for the next: 0 → 1 → 0. …
 
-The words come from whom is waited on: a condition, or the inbox of a transport (`inboxes.Explains`).
+The words come from whom is waited on: a condition, or the question of a thread (`inboxes.ExplainedQuestion`).
 The places are read from the frames of the blocked threads, so they cost nothing until then.
 """
 

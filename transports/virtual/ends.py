@@ -15,7 +15,7 @@ from transports.clock import SYSTEM, Clock, picoseconds
 from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost, TransportClosed
 from transports.virtual.clock import VirtualClock
-from transports.virtual.inboxes import Explains, HearsLate, Waiting
+from transports.virtual.inboxes import ExplainedQuestion, HearsLate, Waiting
 from transports.virtual.medium import SimMessage, medium_of
 from transports.virtual.rendezvous_sends import Offers
 from transports.virtual.sim_thread import SimThread
@@ -57,6 +57,10 @@ class SimEnd(Transport):
         self._farewell = ""  # why we are gone, once all we sent has landed
         self._deliveries = self._reported = 0
         self._is_connected = self._is_closed = self._has_left = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_closed and not self._has_left
 
     def set_out(self, message: SimMessage) -> None:
         """Let the transfer of a message begin."""
@@ -164,8 +168,7 @@ class SimEnd(Transport):
             self._world.waiting.pop(self, None)
 
     def _explain(self, done: Callable[[], bool] | None) -> Waiting:
-        said = self._inbox.explain(done) if isinstance(self._inbox, Explains) else None
-        return said or Waiting((), "a message")
+        return done.waiting_for() if isinstance(done, ExplainedQuestion) else Waiting((), "a message")
 
     # ------------------------------------------------------------------------------------ hearing
 

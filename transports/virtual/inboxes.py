@@ -1,8 +1,8 @@
-"""The questions that a network in virtual time may ask of an inbox, beyond the contract.
+"""The questions that a network in virtual time may ask of an inbox, and of who waits, beyond the contract.
 
-    Explains     what does your thread wait for?             for the report of a deadlock
-    HearsLate    this came after your rank had left          for the journal, and for warnings
-    Claims       which receive takes this message?           for sends that wait for their receive
+    ExplainedQuestion   what does your thread wait for?      for the report of a deadlock
+    HearsLate           this came after your rank had left   for the journal, and for warnings
+    Claims              which receive takes this message?    for sends that wait for their receive
 
 The simulated network is the only transport that asks. An inbox that has none of them works on every transport.
 """
@@ -24,14 +24,6 @@ class Waiting(NamedTuple):
     what: str
     is_send: bool = False
     held_by: Any = None
-
-
-@runtime_checkable
-class Explains(Protocol):
-    """An inbox that can say what `progress` was called for, should nothing ever come."""
-
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """The wait of the thread that called `progress(…, done)`; None if it is not known."""
 
 
 @runtime_checkable

@@ -34,6 +34,13 @@ class Endpoint(Protocol):
 
     rank: int
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it was killed."""
+
+    def set_out(self, message: SimMessage) -> None:
+        """Let the transfer of a message begin."""
+
     def lose(self, peer: int, why: str) -> None:
         """That peer is gone, for this rank."""
 

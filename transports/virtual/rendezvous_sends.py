@@ -14,16 +14,13 @@ way. All are paired at the end of an instant, by the receivers' ranks: so it doe
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from transports.contract import Sink
 from transports.virtual.clock import VirtualClock
 from transports.virtual.inboxes import Claims
-from transports.virtual.medium import SimMessage
+from transports.virtual.medium import Endpoint, SimMessage
 from transports.virtual.read_on_landing import ReadOnLanding
-
-if TYPE_CHECKING:
-    from transports.virtual.waiting_sends import WaitingSends
 
 
 class Pairs:
@@ -52,19 +49,19 @@ class Offers:
         """`rouse` lets those look who wait at that rank: a message that fits nothing may fail them."""
         self.rank, self._inbox, self._limit = rank, inbox, limit
         self._pairs, self._rouse = pairs, rouse
-        self._waiting: list[tuple[SimMessage, WaitingSends]] = []
+        self._waiting: list[SimMessage] = []
         self._short: dict[SimMessage, bytes] = {}  # that are on their way, and what they match
         self._claimed: dict[SimMessage, Any] = {}  # the receives of those that are on their way
         inbox.tell_of_receives(self._posted)
 
-    def keeps(self, message: SimMessage, sender: WaitingSends) -> bool:
+    def keeps(self, message: SimMessage) -> bool:
         """Whether this message has to wait for its receive, or is behind one that does. Then it is kept here."""
         if not self._inbox.is_awaited(message.header):
             return False
-        if message.nbytes < self._limit and all(one is not sender for _, one in self._waiting):
+        if message.nbytes < self._limit and all(other.src is not message.src for other in self._waiting):
             self._short[message] = self._inbox.match(message.header)
             return False
-        self._waiting.append((message, sender))
+        self._waiting.append(message)
         self._pairs.pair_later(self)
         return True
 
@@ -74,19 +71,19 @@ class Offers:
 
     def remove(self, message: SimMessage) -> None:
         """Its sender does not wait any more."""
-        self._waiting = [pair for pair in self._waiting if pair[0] is not message]
+        self._waiting = [other for other in self._waiting if other is not message]
         self._short.pop(message, None)
 
-    def flush(self, sender: WaitingSends) -> None:
+    def flush(self, sender: Endpoint) -> None:
         """The sender leaves in good order: its messages still arrive."""
-        leaving = [pair for pair in self._waiting if pair[1] is sender]
-        self._waiting = [pair for pair in self._waiting if pair[1] is not sender]
-        for message, _ in leaving:
+        leaving = [message for message in self._waiting if message.src is sender]
+        self._waiting = [message for message in self._waiting if message.src is not sender]
+        for message in leaving:
             sender.set_out(message)
 
     def there(self) -> list[tuple[int, bytes]]:
         """The offers: sender and header of each."""
-        return [(message.src.rank, message.header) for message, _ in self._waiting]
+        return [(message.src.rank, message.header) for message in self._waiting]
 
     def sink(self, message: SimMessage) -> Sink | None:
         """Where a message goes that was paired; None: it was not."""
@@ -114,18 +111,18 @@ class Offers:
 
     def pair(self) -> None:
         """Pair what can be paired, in the order in which it was offered."""
-        left: list[tuple[SimMessage, WaitingSends]] = []
+        left: list[SimMessage] = []
         waiting, self._waiting = self._waiting, []
-        for message, sender in waiting:
-            if sender.is_over:
+        for message in waiting:
+            if message.src.is_over:
                 continue
             is_behind = self._is_behind(message)
             receive = None if is_behind else self._inbox.claim(message.src.rank, message.header)
             if receive is None:
-                left.append((message, sender))
+                left.append(message)
                 continue
             self._claimed[message] = receive
-            sender.set_out(message)
+            message.src.set_out(message)
         self._waiting = left + self._waiting
         if left:
             self._rouse()

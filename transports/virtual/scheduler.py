@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 from collections.abc import Callable
+from typing import Any
 
 from transports.errors import Deadlock, NeedsBuffering
 from transports.virtual import deadlock, interrupts
 from transports.virtual.event_queue import EventQueue
+from transports.virtual.inboxes import Waiting
 from transports.virtual.order import order
 from transports.virtual.sim_thread import SimThread, Stopped, thread_name
 from transports.virtual.standstill import Watch
@@ -173,17 +175,38 @@ class Scheduler:
             sim_thread.is_parked = False
             self._ready.append(sim_thread)
 
-    def _resumed(self, me: SimThread, began: int) -> None:
-        me.waited += self._event_queue.now - began
-        if me.error is not None:
-            error, me.error = me.error, None
-            raise error
+    def park(
+        self,
+        timeout: int | None = None,
+        why: Callable[..., Waiting] | None = None,
+        me: SimThread | None = None,
+        about: tuple[Any, ...] = (),
+    ) -> bool:
+        """Wait until `wake` (True), or for `timeout` picoseconds (False). `why(*about)` tells a deadlock's report
+        what for. `me`: the calling thread, if it has been looked up already."""
+        me = me or self.me()
+        if me.is_stopped:
+            raise Stopped
+        me.is_parked, me.was_woken, me.why, me.about = True, False, why, about
+        if timeout is not None:
+            self._event_queue.arm(me, timeout)
+        began = self._event_queue.now
+        self._hand_over(me)
+        me.deadline = me.why = me.about = None  # which know what was waited for, and its arrays
+        self._resumed(me, began)
+        return me.was_woken
 
     def wake(self, sim_thread: SimThread) -> None:
         """Let a parked simulated thread go on; nothing happens to one that is not parked."""
         if sim_thread.is_parked:
             sim_thread.is_parked, sim_thread.was_woken = False, True
             self._ready.append(sim_thread)
+
+    def _resumed(self, me: SimThread, began: int) -> None:
+        me.waited += self._event_queue.now - began
+        if me.error is not None:
+            error, me.error = me.error, None
+            raise error
 
     # --------------------------------------------------------------------------------- the baton
 

@@ -47,7 +47,7 @@ class WaitingSends(SimEnd):
     def _goes_by_itself(self, peer: WaitingSends, message: SimMessage) -> bool:
         """Whether a message may leave now. One that has to meet its receiver is sent here."""
         network = self.medium.network
-        if peer.strict is not None and peer.strict.keeps(message, self):
+        if peer.strict is not None and peer.strict.keeps(message):
             if not peer.strict.returns_at_once(message):
                 self._until_landed(message, None)
             return False
@@ -91,17 +91,12 @@ class WaitingSends(SimEnd):
             return RendezvousSend(message, self._until_landed)
         if medium.witness is not None:
             medium.witness("send", self.rank, dst, message.nbytes, header, bytes(view))
-        if peer.strict is None or not peer.strict.keeps(message, self):
+        if peer.strict is None or not peer.strict.keeps(message):
             if self._meets_receiver(message) or self._is_behind(peer):
                 self._offer(peer, message)
             else:
                 self.set_out(message)
         return RendezvousSend(message, self._until_landed)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it was killed."""
-        return self._is_closed and not self._has_left
 
     # ----------------------------------------------------------------------- meeting the receiver
 
@@ -126,7 +121,6 @@ class WaitingSends(SimEnd):
     def _must_come(self, message: SimMessage) -> None:
         if message in self._offers:
             self._offers.remove(message)
-            assert isinstance(message.src, WaitingSends)
             message.src.set_out(message)
 
     def _until_landed(self, message: SimMessage, timeout: float | None) -> None:

@@ -24,10 +24,10 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
 from minitorch_dist.tensors import devices
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

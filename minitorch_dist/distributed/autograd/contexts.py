@@ -156,15 +156,6 @@ def contexts_of(agent: RpcAgent) -> Contexts:
 
 
 @contextmanager
-def standing_in(id: int) -> Iterator[None]:
-    token = context_id.set(id)
-    try:
-        yield
-    finally:
-        context_id.reset(token)
-
-
-@contextmanager
 def context() -> Iterator[int]:
     """Remember the calls within the block for a backward pass. It yields the context's id.
 
@@ -190,10 +181,11 @@ def context() -> Iterator[int]:
         )
     ours = contexts_of(current())
     made = ours.begin()
+    token = context_id.set(made.id)
     try:
-        with standing_in(made.id):
-            yield made.id
+        yield made.id
     finally:
+        context_id.reset(token)
         ours.end(made.id)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, MutableSequence
 from typing import Any
 
 from minitorch_dist.optim.optimizer import Optimizer
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

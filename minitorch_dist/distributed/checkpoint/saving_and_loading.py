@@ -24,9 +24,8 @@ from minitorch_dist.distributed.checkpoint.folder import Checkpoint, Vanished
 from minitorch_dist.distributed.checkpoint.index import CheckpointException, check_cover
 from minitorch_dist.distributed.checkpoint.pieces import About, Box, contradictions, writers
 from minitorch_dist.distributed.checkpoint.stateful import Stateful
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.torch_api import object_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors.tensor import Tensor
 
 R = TypeVar("R")
@@ -147,7 +146,7 @@ def _group(process_group: ProcessGroup | None, no_dist: bool) -> ProcessGroup | 
     if no_dist or not distributed_c10d.is_initialized():
         return None
     group: Any = process_group or distributed_c10d._get_default_group()
-    is_alone = not isinstance(group, Group) or group.size() == 1 or group.world.trace is not None
+    is_alone = not isinstance(group, ProcessGroup) or group.size() == 1 or group.world.trace is not None
     return None if is_alone else group
 
 

@@ -21,12 +21,7 @@ from typing import Any
 from minitorch_dist.distributed import distributed_c10d
 from minitorch_dist.distributed.checkpoint.first_step import initialise
 from minitorch_dist.distributed.ddp.module import DistributedDataParallel
-from minitorch_dist.distributed.fsdp import (
-    FullyShardedDataParallel,
-    optim_state,
-    optimizer_names,
-    options as fsdp_options,
-)
+from minitorch_dist.distributed.fsdp import FullyShardedDataParallel, StateDictType, optim_state, optimizer_names
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.tensor.dtensor import DTensor, made
 from minitorch_dist.distributed.torch_api import object_collectives
@@ -270,8 +265,7 @@ def _as_asked(model: Module, how: StateDictOptions) -> AbstractContextManager[An
     """FSDP modules give rows, or the whole."""
     if not FullyShardedDataParallel.fsdp_modules(model):
         return nullcontext()
-    kind = fsdp_options.StateDictType
-    which = kind.FULL_STATE_DICT if how.full_state_dict else kind.SHARDED_STATE_DICT
+    which = StateDictType.FULL_STATE_DICT if how.full_state_dict else StateDictType.SHARDED_STATE_DICT
     return FullyShardedDataParallel.state_dict_type(model, which)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, Unsendable, shown
 from minitorch_dist.distributed.codec.registry import register_name
-from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, keeping, once, writes
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.nn.parameter import Buffer, Parameter
@@ -42,9 +42,9 @@ for _kind in (Tensor, Parameter, Buffer):
     register_name(_kind)
 
 
-def is_plain(array: Array) -> bool:
-    """Whether its elements are bytes, and not references or records."""
-    return array.dtype in wire.DTYPE_CODES or plain_dtype(array.dtype.str) is not None
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether such elements are bytes, and not references or records."""
+    return dtype in wire.DTYPE_CODES or plain_dtype(dtype.str) is not None
 
 
 def plain_dtype(name: str) -> np.dtype[Any] | None:
@@ -61,7 +61,7 @@ def plain_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _array(writer: Writer, value: Array) -> None:
-    if not is_plain(value):
+    if not is_plain(value.dtype):
         writer.otherwise(value)
     elif writer.is_new(value):
         writer.out.append(kinds.ARRAY)
@@ -69,24 +69,24 @@ def _array(writer: Writer, value: Array) -> None:
 
 
 def _dtype(writer: Writer, value: np.dtype[Any]) -> None:
-    if not is_plain(np.empty(0, value)):
-        return writer.otherwise(value)
-    writer.out.append(kinds.NUMPY)
-    writer.text(str(value) if value in wire.DTYPE_CODES else value.str)
-    return None
+    if is_plain(value):
+        writer.out.append(kinds.NUMPY)
+        writer.text(str(value) if value in wire.DTYPE_CODES else value.str)
+    else:
+        writer.otherwise(value)
 
 
 def _read_dtype(reader: Reader) -> np.dtype[Any]:
     name = reader.text()
     found = plain_dtype(name)
     if found is None:
-        raise DamagedEncoding(f"{name!r} is no dtype of plain elements")
+        raise DamagedEncoding(f"{shown(name)} is no dtype of plain elements")
     return found
 
 
 def _scalar(writer: Writer, value: np.generic[Any]) -> None:
     array = np.asarray(value)
-    if not is_plain(array):
+    if not is_plain(array.dtype):
         raise Unsendable(f"a numpy scalar of type {array.dtype} cannot be sent")
     writer.out.append(kinds.SCALAR)
     _write(writer, array)
@@ -105,36 +105,19 @@ def _write(writer: Writer, array: Array) -> None:
     writer.octets(memoryview(view))
 
 
+@once
 def _tensor(writer: Writer, tensor: TensorBase) -> None:
-    if writer.is_new(tensor):
-        _write_tensor(writer, tensor)
-
-
-def _write_tensor(writer: Writer, tensor: TensorBase) -> None:
     out, device = writer.out, tensor.storage.device
     out.append(kinds.TENSOR)
     is_special = type(tensor) is not Tensor
-    rest = {}
-    if is_special:
-        rest = {k: v for k, v in tensor.__dict__.items() if _is_free(type(tensor), k)}
-    out.append(
-        (REQUIRES_GRAD if tensor.requires_grad else 0)
-        | (HAS_CLASS if is_special else 0)
-        | (HAS_ATTRIBUTES if rest else 0)
-    )
+    rest = {k: v for k, v in tensor.__dict__.items() if _is_free(type(tensor), k)} if is_special else {}
+    out.append(REQUIRES_GRAD * tensor.requires_grad | HAS_CLASS * is_special | HAS_ATTRIBUTES * bool(rest))
     writer.text("cpu" if device is devices.CPU else writer.device_name(device))
     if is_special:
         writer.value(type(tensor))
     _write(writer, tensor.array)
     if rest:
         writer.value(rest)
-
-
-def _read_array(reader: Reader) -> Array:
-    place = reader.place()
-    array = _read(reader)
-    reader.fill(place, array)
-    return array
 
 
 def _read_scalar(reader: Reader) -> Any:
@@ -150,10 +133,7 @@ def _read(reader: Reader) -> Array:
         raise DamagedEncoding(f"there is no dtype {code}")
     dtype = wire.DTYPES[code]
     if dtype is None:
-        letters = reader.text()
-        dtype = plain_dtype(letters)
-        if dtype is None:
-            raise DamagedEncoding(f"{shown(letters)} is no dtype of plain elements")
+        dtype = _read_dtype(reader)
     dimensions = reader.byte()
     if dimensions > kinds.MAX_DIMENSIONS:
         raise DamagedEncoding(f"an array of {dimensions} dimensions")
@@ -227,5 +207,5 @@ writes(Tensor, _tensor)
 for _type, _writing in ((TensorBase, _tensor), (np.generic, _scalar), (np.dtype, _dtype)):
     writes(_type, _writing, below=True)
 READERS.update(
-    {kinds.ARRAY: _read_array, kinds.SCALAR: _read_scalar, kinds.TENSOR: _read_tensor, kinds.NUMPY: _read_dtype}
+    {kinds.ARRAY: keeping(_read), kinds.SCALAR: _read_scalar, kinds.TENSOR: _read_tensor, kinds.NUMPY: _read_dtype}
 )

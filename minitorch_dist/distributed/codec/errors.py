@@ -16,12 +16,10 @@ def shown(value: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    is_short_int = type(value) is int and value.bit_length() < 200
     if type(value) in (str, bytes):
         return repr(value[:100])
-    if value is None or type(value) in (bool, float) or is_short_int:
-        return repr(value)
-    return f"a {type(value).__name__}"
+    is_short = value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 200)
+    return repr(value) if is_short else f"a {type(value).__name__}"
 
 
 class CodecError(DistError):

@@ -19,7 +19,7 @@ from minitorch_dist.distributed import exceptions
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, UnknownName, shown
 from minitorch_dist.distributed.codec.registry import register_name
-from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, keeping, once, writes
 from transports.plain_text import clean
 
 _SLOT: Final = (WrapperDescriptorType, BuiltinFunctionType)
@@ -55,10 +55,9 @@ for _kind in (*vars(builtins).values(), *vars(exceptions).values(), *globals().c
         register_name(_kind)
 
 
+@once
 def write(writer: Writer, error: BaseException) -> None:
     """Write an exception. A part of it that cannot be sent is left out; the exception itself always can."""
-    if not writer.is_new(error):
-        return
     writer.out.append(kinds.EXCEPTION)
     start = writer.mark()
     name = f"{type(error).__module__}.{type(error).__qualname__}"
@@ -105,8 +104,8 @@ def _told(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)).rstrip()
 
 
+@keeping
 def read(reader: Reader) -> BaseException:
-    place = reader.place()
     kind: Any = None
     why = ""
     try:
@@ -135,7 +134,6 @@ def read(reader: Reader) -> BaseException:
             found = RemoteException(kind.__qualname__, short, why)
     if told:
         found.__cause__ = RemoteTraceback(told)
-    reader.fill(place, found)
     return found
 
 

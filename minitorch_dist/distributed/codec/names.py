@@ -15,9 +15,8 @@ from minitorch_dist.distributed.codec import registry
 from minitorch_dist.distributed.codec.errors import UnknownName, Unsendable
 from minitorch_dist.distributed.codec.trust import Trust
 
-_found: dict[str, tuple[str, Any, Any]] = {}  # by name: its module's name, the module, and it
 checked: dict[Any, str] = {}  # objects that were sent, and are found by their names
-MOST = 4096  # entries of either before it is cleared
+MOST = 4096  # of them, before they are cleared
 
 
 def name_of(thing: Any, trust: Trust) -> str:
@@ -66,9 +65,6 @@ def find(name: str, trust: Trust) -> Any:
             f"{name[:200].replace(':', '.')} was not registered on this worker, and {trust.value}; "
             "register it with rpc.functions.register"
         )
-    known = _found.get(name)
-    if known is not None and sys.modules.get(known[0]) is known[1]:  # not loaded anew since
-        return known[2]
     try:
         thing = _import(name)
     except (ImportError, AttributeError, ValueError) as error:
@@ -78,11 +74,6 @@ def find(name: str, trust: Trust) -> Any:
         ) from error
     if not callable(thing):
         raise UnknownName(f"{name.replace(':', '.')} is {type(thing).__name__}, not a function")
-    if len(_found) >= MOST:
-        _found.clear()
-    module = name.partition(":")[0]
-    if module != "__main__":  # a notebook may define it again
-        _found[name] = module, sys.modules.get(module), thing
     return thing
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from minitorch_dist.distributed.codec import kinds
 from minitorch_dist.distributed.codec.errors import DamagedEncoding
-from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, keeping, once, writes
 
 KNOWN: Final[set[type[Any]]] = set()
 _by_number: Final[dict[int, Callable[[Reader], Any]]] = {}
@@ -18,24 +18,21 @@ def register_type(
 ) -> None:
     """Teach the codec a type. The number is part of what goes over the wire."""
 
-    def write_once(writer: Writer, value: Any) -> None:
-        if writer.is_new(value):
-            writer.out += bytes((kinds.OTHER, number))
-            write(writer, value)
+    @once
+    def numbered(writer: Writer, value: Any) -> None:
+        writer.out += bytes((kinds.OTHER, number))
+        write(writer, value)
 
-    writes(kind, write_once)
+    writes(kind, numbered)
     KNOWN.add(kind)
-    _by_number[number] = read
+    _by_number[number] = keeping(read)
 
 
 def _read(reader: Reader) -> Any:
     number = reader.byte()
     if number not in _by_number:
         raise DamagedEncoding(f"nobody here knows values of type {number}")
-    place = reader.place()
-    value = _by_number[number](reader)
-    reader.fill(place, value)
-    return value
+    return _by_number[number](reader)
 
 
 READERS[kinds.OTHER] = _read

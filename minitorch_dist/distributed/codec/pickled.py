@@ -11,17 +11,15 @@ from __future__ import annotations
 import io
 import pickle
 from types import FunctionType
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from minitorch_dist.distributed.codec import arrays, kinds, others
 from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
-from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, keeping, once, writes
 from minitorch_dist.futures import Future
 from minitorch_dist.tensors.core.base import TensorBase
-
-MAX_VALUES: Final = 1 << 24
 
 
 class _Pickler(pickle.Pickler):
@@ -34,7 +32,7 @@ class _Pickler(pickle.Pickler):
         if not (
             isinstance(value, TensorBase)
             or type(value) in others.KNOWN
-            or (type(value) is np.ndarray and arrays.is_plain(value))
+            or (type(value) is np.ndarray and arrays.is_plain(value.dtype))
         ):
             return None
         number = self._numbers.get(id(value))
@@ -53,12 +51,8 @@ class _Unpickler(pickle.Unpickler):
         return self._taken[number]
 
 
+@once
 def write(writer: Writer, value: Any) -> None:
-    if writer.is_new(value):
-        _write(writer, value)
-
-
-def _write(writer: Writer, value: Any) -> None:
     if not writer.trust.may_pickle:
         raise Unsendable(
             f"{described(value)} cannot be sent: the codec has no form for it, and {writer.trust.value}. "
@@ -105,24 +99,14 @@ def described(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
+@keeping
 def read(reader: Reader) -> Any:
     if not reader.trust.may_pickle:
         raise DamagedEncoding(f"a pickle is in it, and {reader.trust.value}")
-    place = reader.place()
-    count = reader.count()
-    taken = [reader.value() for _ in range(count)]
-    octets = reader.octets(_length(reader))
-    buffers = [reader.octets(_length(reader)) for _ in range(reader.count())]
-    value = _Unpickler(octets, buffers, taken).load()
-    reader.fill(place, value)
-    return value
-
-
-def _length(reader: Reader) -> int:
-    length = reader.integer()
-    if length < 0:
-        raise DamagedEncoding(f"a pickle of {length} bytes")
-    return length
+    taken = [reader.value() for _ in range(reader.count())]
+    octets = reader.octets(reader.integer())
+    buffers = [reader.octets(reader.integer()) for _ in range(reader.count())]
+    return _Unpickler(octets, buffers, taken).load()
 
 
 writes(object, write)

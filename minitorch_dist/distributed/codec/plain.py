@@ -11,7 +11,7 @@ from typing import Any, Final
 from minitorch_dist.distributed.codec import kinds, names
 from minitorch_dist.distributed.codec.errors import DamagedEncoding, shown
 from minitorch_dist.distributed.codec.trust import Trust
-from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, writes
+from minitorch_dist.distributed.codec.writer_and_reader import READERS, Reader, Writer, keeping, once, writes
 from minitorch_dist.serialization import alike
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.size import Size
@@ -86,18 +86,9 @@ def _read_device(reader: Reader) -> devices.device:
 
 
 def _bytes(writer: Writer, value: bytes | bytearray) -> None:
-    kind = kinds.BYTES if type(value) is bytes else kinds.BYTEARRAY
-    if kind == kinds.BYTES or writer.is_new(value):
-        writer.out.append(kind)
-        writer.out += kinds.INT.pack(len(value))
-        writer.octets(memoryview(value))
-
-
-def _read_bytearray(reader: Reader) -> bytearray:
-    place = reader.place()
-    value = bytearray(reader.octets(reader.integer()))
-    reader.fill(place, value)
-    return value
+    writer.out.append(kinds.BYTES if type(value) is bytes else kinds.BYTEARRAY)
+    writer.out += kinds.INT.pack(len(value))
+    writer.octets(memoryview(value))
 
 
 # -------------------------------------------------------------------------------------- containers
@@ -115,18 +106,13 @@ def _row(writer: Writer, value: Any) -> None:
     writer.items(_ROWS[type(value)], value)
 
 
-def _changing_row(writer: Writer, value: Any) -> None:
-    if writer.is_new(value):
-        _row(writer, value)
-
-
 def _dict(writer: Writer, value: dict[Any, Any]) -> None:
-    is_ordered = type(value) is OrderedDict
-    if writer.is_new(value):
-        pairs = chain.from_iterable(value.items())
-        writer.items(kinds.ORDERED if is_ordered else kinds.DICT, value, pairs)
-        if is_ordered:
-            writer.value(dict(value.__dict__))  # a state_dict has `_metadata`
+    writer.items(kinds.DICT, value, chain.from_iterable(value.items()))
+
+
+def _ordered(writer: Writer, value: OrderedDict[Any, Any]) -> None:
+    writer.items(kinds.ORDERED, value, chain.from_iterable(value.items()))
+    writer.value(dict(value.__dict__))  # a state_dict has `_metadata`
 
 
 def _parts(writer: Writer, value: slice | range) -> None:
@@ -136,9 +122,7 @@ def _parts(writer: Writer, value: slice | range) -> None:
 
 
 def _read_list(reader: Reader) -> list[Any]:
-    found: list[Any] = []
-    reader.fill(reader.place(), found)
-    return reader.into(found)
+    return reader.into(reader.keep([]))
 
 
 def _hashable(found: list[Any]) -> frozenset[Any]:
@@ -152,23 +136,17 @@ def _hashable(found: list[Any]) -> frozenset[Any]:
 
 
 def _read_set(reader: Reader) -> set[Any]:
-    found: set[Any] = set()
-    reader.fill(reader.place(), found)
+    found = reader.keep(set[Any]())
     found.update(_hashable(reader.items()))
     return found
 
 
 def _read_dict(reader: Reader) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    reader.fill(reader.place(), found)
-    reader.pairs(found)
-    return found
+    return reader.pairs(reader.keep({}))
 
 
 def _read_ordered(reader: Reader) -> OrderedDict[Any, Any]:
-    found: OrderedDict[Any, Any] = OrderedDict()
-    reader.fill(reader.place(), found)
-    reader.pairs(found)
+    found = reader.pairs(reader.keep(OrderedDict[Any, Any]()))
     rest = reader.value()
     if type(rest) is not dict or not all(type(name) is str for name in rest):
         raise DamagedEncoding("the attributes of an ordered dict")
@@ -220,10 +198,12 @@ for _types, _write in (
     ((complex,), _complex),
     ((timedelta,), _timedelta),
     ((str, *_NAMES_OF), _text),
-    ((bytes, bytearray), _bytes),
+    ((bytes,), _bytes),
+    ((bytearray,), once(_bytes)),
     ((tuple, frozenset, Size), _row),
-    ((list, set), _changing_row),
-    ((dict, OrderedDict), _dict),
+    ((list, set), once(_row)),
+    ((dict,), once(_dict)),
+    ((OrderedDict,), once(_ordered)),
     ((slice, range), _parts),
     ((FunctionType, type), _named),
     ((BuiltinFunctionType, MethodType), _method),
@@ -245,7 +225,7 @@ READERS.update(
         kinds.COMPLEX: lambda reader: complex(*kinds.COMPLEXES.unpack(reader.take(16))),
         kinds.TEXT: Reader.text,
         kinds.BYTES: lambda reader: bytes(reader.octets(reader.integer())),
-        kinds.BYTEARRAY: _read_bytearray,
+        kinds.BYTEARRAY: keeping(lambda reader: bytearray(reader.octets(reader.integer()))),
         kinds.TUPLE: lambda reader: tuple(reader.items()),
         kinds.LIST: _read_list,
         kinds.SET: _read_set,

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed.codec import kinds
-from minitorch_dist.distributed.codec.errors import CodecError, DamagedEncoding, Unsendable
+from minitorch_dist.distributed.codec.errors import DamagedEncoding, Unsendable
 from minitorch_dist.distributed.codec.trust import Trust
 from minitorch_dist.serialization import alike
 from minitorch_dist.serialization.alike import Alike
@@ -107,9 +107,6 @@ class Writer:
             raise error.inside(_where(whole, place)) from None
         self._depth -= 1
 
-    def __repr__(self) -> str:
-        return f"<Writer, {len(self.out)} bytes and {len(self.buffers)} buffers>"
-
 
 def _where(whole: Collection[Any], place: int) -> str:
     """The n-th of the values that were written of a container, for an error."""
@@ -121,6 +118,16 @@ def _where(whole: Collection[Any], place: int) -> str:
 Write = Callable[[Writer, Any], None]
 _WRITERS: Final[dict[type[Any], Write]] = {}
 _ANCESTORS: Final[list[tuple[type[Any], Write]]] = []  # of types that are not in the table itself
+
+
+def once(write: Write) -> Write:
+    """For values with an identity: write each for the first time only, and then where it stands."""
+
+    def written(writer: Writer, value: Any) -> None:
+        if writer.is_new(value):
+            write(writer, value)
+
+    return written
 
 
 def writes(kind: type[Any], write: Write, below: bool = False) -> None:
@@ -145,6 +152,8 @@ def encode(value: Any, trust: Trust = Trust.VALUES) -> tuple[bytearray, list[mem
 
 # ------------------------------------------------------------------------------------------ reading
 
+T = TypeVar("T")
+D = TypeVar("D", bound=dict[Any, Any])
 _UNFILLED: Final = object()
 
 
@@ -239,6 +248,11 @@ class Reader:
     def fill(self, place: int, value: Any) -> None:
         self._kept[place] = value
 
+    def keep(self, value: T) -> T:
+        """The next number for SAME is that of this container, which may be inside itself."""
+        self._kept.append(value)
+        return value
+
     def kept(self, place: int) -> Any:
         """The n-th value that has an identity; the writer's `kept` has the same order."""
         return self._kept[place] if 0 <= place < len(self._kept) else None
@@ -257,7 +271,7 @@ class Reader:
         self._depth -= 1
         return found
 
-    def pairs(self, found: dict[Any, Any]) -> None:
+    def pairs(self, found: D) -> D:
         count = self.count()
         self._deeper()
         value = self.value
@@ -273,6 +287,7 @@ class Reader:
             except ValueError as error:
                 raise DamagedEncoding(f"{error}") from None
         self._depth -= 1
+        return found
 
     def same(self) -> Any:
         number: int = kinds.COUNT.unpack(self.take(4))[0]
@@ -285,11 +300,21 @@ class Reader:
         if self._depth > kinds.MAX_DEPTH:
             raise DamagedEncoding(f"containers nested deeper than {kinds.MAX_DEPTH}")
 
-    def __repr__(self) -> str:
-        return f"<Reader at {self._at} of {self._size} bytes, {len(self._buffers)} buffers>"
+
+Read = Callable[[Reader], Any]
+READERS: Final[dict[int, Read]] = {}  # by kind
 
 
-READERS: Final[dict[int, Callable[[Reader], Any]]] = {}  # by kind
+def keeping(read: Read) -> Read:
+    """For values that were written `once`, and cannot be inside themselves."""
+
+    def found(reader: Reader) -> Any:
+        place = reader.place()
+        value = read(reader)
+        reader.fill(place, value)
+        return value
+
+    return found
 
 
 def decode(
@@ -303,6 +328,3 @@ def decode(
         raise DamagedEncoding(f"{error}") from None
     reader.end()
     return value
-
-
-__all__ = ["CodecError", "Reader", "decode"]

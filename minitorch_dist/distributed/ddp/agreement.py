@@ -9,9 +9,9 @@ import numpy as np
 
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.ddp import buckets
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.reductions import ReduceStep
 from minitorch_dist.distributed.torch_api.object_collectives import all_gather_object, broadcast_object_list
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import TensorBase
@@ -35,31 +35,25 @@ def check_shapes(group: ProcessGroup, names: Sequence[str], parameters: Sequence
     if found[0]:
         every: list[Any] = [None] * group.size()
         all_gather_object(every, complaint, group=group)
-        raise RuntimeError(min(each for each in every if each is not None)[-1])
+        raise RuntimeError(min(filter(None, every), key=lambda each: each[0])[1])
 
 
-def _difference(rank: int, mine: Sequence[Any], first: Sequence[Any]) -> tuple[int, int, str] | None:
-    """How a rank's model differs from rank 0's: how deep the difference goes, the rank, the words."""
+def _difference(rank: int, mine: Sequence[Any], first: Sequence[Any]) -> tuple[int, str] | None:
+    """How a rank's model differs from rank 0's: how deep the difference goes, and the words."""
     if len(mine) != len(first):
-        return (
-            0,
-            rank,
-            (
-                f"DDP expects same model across all ranks, but Rank 0 has {len(first)} params, "
-                f"while rank {rank} has inconsistent {len(mine)} params."
-            ),
+        text = (
+            f"DDP expects same model across all ranks, but Rank 0 has {len(first)} params, "
+            f"while rank {rank} has inconsistent {len(mine)} params."
         )
+        return 0, text
     for number, (own, other) in enumerate(zip(mine, first, strict=True)):
         if tuple(own) != tuple(other):
-            return (
-                1,
-                rank,
-                (
-                    f"[{rank}]: params[{number}] in this process with sizes {own[1]} ({own[2]}) appears not to "
-                    f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, and {other[0]!r} with "
-                    f"sizes {other[1]} ({other[2]}) on rank 0; build the same model on every rank"
-                ),
+            text = (
+                f"[{rank}]: params[{number}] in this process with sizes {own[1]} ({own[2]}) appears not to "
+                f"match sizes of the same param in process 0. It is {own[0]!r} on rank {rank}, and {other[0]!r} with "
+                f"sizes {other[1]} ({other[2]}) on rank 0; build the same model on every rank"
             )
+            return 1, text
     return None
 
 

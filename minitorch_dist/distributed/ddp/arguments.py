@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from minitorch_dist.distributed import distributed_c10d
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import TensorBase
 
 
-class ModuleDevices(NamedTuple):
-    """Where a module is; its index and that of the outputs, if inputs are to be moved there."""
-
-    device: devices.device
-    ids: list[int] | None
-    output: int | None
-
-
-def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> ModuleDevices:
-    """Where the parameters are, checked against what was said about it."""
+def place_of(
+    parameters: Sequence[TensorBase], device_ids: Any, output: Any
+) -> tuple[devices.device, list[int] | None, int | None]:
+    """Where the parameters are, checked against what was said about it; the device's index and that of the outputs,
+    if inputs are to be moved there."""
     if device_ids is not None and len(device_ids) > 1:
         raise ValueError("device_ids can only be None or contain a single element.")
     used = {p.storage.device for p in parameters}
@@ -39,10 +33,9 @@ def place_of(parameters: Sequence[TensorBase], device_ids: Any, output: Any) -> 
                 "single-device/multiple-device GPU modules or CPU modules, but got device_ids "
                 f"{device_ids}, output_device {output}, and module parameters {used}."
             )
-        return ModuleDevices(first, None, None)
+        return first, None, None
     index = devices.resolve(device_ids[0]).index or 0
-    to = index if output is None else devices.resolve(output).index
-    return ModuleDevices(first, [index], to)
+    return first, [index], index if output is None else devices.resolve(output).index
 
 
 def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
@@ -59,19 +52,5 @@ def group_of(given: ProcessGroup | None, mesh: Any) -> ProcessGroup:
 
 def which_buffers(old: bool | None, new: bool | None) -> tuple[bool, bool]:
     """Whether buffers are taken from rank 0 at construction, and before each forward."""
-    if old is not None:
-        warnings.warn(
-            "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead, which unlike it "
-            "leaves the synchronisation at construction alone.",
-            FutureWarning,
-            stacklevel=3,
-        )
     at_start = new is not None or old is not False
     return at_start, at_start if new is None else new
-
-
-def refuse(**options: Any) -> None:
-    """NotImplementedError for an option of torch's that is given and not offered."""
-    for name, value in options.items():
-        if value:
-            raise NotImplementedError(f"{name} is not offered for DistributedDataParallel here; PyTorch has it")

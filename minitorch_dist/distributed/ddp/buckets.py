@@ -14,9 +14,8 @@ parameter's `.grad`. Within a backward pass of distributed autograd it stands in
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.autograd import grad_modes, passes
 from minitorch_dist.tensors.core import base, engine
 from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 MIB: Final = 1024 * 1024
@@ -34,23 +33,9 @@ FIRST: Final = MIB  # of the bucket that is sent first: small, so that sending b
 USUAL: Final = 25 * MIB
 
 
-class Caps(NamedTuple):
-    """How many bytes make a bucket full: the first one, and the others."""
-
-    first: int = FIRST
-    usual: int = USUAL
-
-    @classmethod
-    def of(cls, mib: float | None) -> Caps:
-        """From DDP's argument: a cap that is given holds for the first bucket, too."""
-        return cls() if mib is None else cls(int(mib * MIB), int(mib * MIB))
-
-    def at_first(self, is_replaced: bool) -> list[int]:
-        """For the buckets of the first backward pass. One that will be replaced is not cut."""
-        return [sys.maxsize] if is_replaced else self.for_good()
-
-    def for_good(self) -> list[int]:
-        return [self.first, self.usual] if self.first < self.usual else [self.usual]
+def caps_of(mib: float | None) -> list[int]:
+    """How many bytes make a bucket full: the first one, and the others. A cap that is given holds for all."""
+    return [FIRST, USUAL] if mib is None else [int(mib * MIB)]
 
 
 def assign(

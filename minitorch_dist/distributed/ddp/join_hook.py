@@ -13,7 +13,7 @@ from minitorch_dist.distributed.algorithms.join import Join, JoinHook
 from minitorch_dist.distributed.ddp import agreement
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_reduce
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

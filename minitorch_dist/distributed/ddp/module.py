@@ -20,12 +20,12 @@ from typing import Any, Generic
 from minitorch_dist.distributed import distributed_c10d, nested_tensors
 from minitorch_dist.distributed.algorithms.join import Joinable, JoinHook
 from minitorch_dist.distributed.ddp import agreement, arguments, join_hook
-from minitorch_dist.distributed.ddp.buckets import Caps
+from minitorch_dist.distributed.ddp.buckets import caps_of
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
@@ -99,7 +99,8 @@ class DistributedDataParallel(Module, Joinable, Generic[Output]):
         model: Any = module
         Module.__init__(self)
         Joinable.__init__(self)
-        arguments.refuse(
+        refuse_options(
+            "DistributedDataParallel",
             delay_all_reduce_named_params=delay_all_reduce_named_params,
             param_to_hook_all_reduce=param_to_hook_all_reduce,
             mixed_precision=mixed_precision,
@@ -115,14 +116,14 @@ class DistributedDataParallel(Module, Joinable, Generic[Output]):
             )
         self.module: Module = model
         self.dim = dim
-        place = arguments.place_of(list(model.parameters()), device_ids, output_device)
-        self.device, self.device_type = place.device, place.device.type
-        self.device_ids, self.output_device = place.ids, place.output
+        parameters = list(model.parameters())
+        self.device, self.device_ids, self.output_device = arguments.place_of(parameters, device_ids, output_device)
+        self.device_type = self.device.type
         at_start, self.forward_sync_buffers = arguments.which_buffers(broadcast_buffers, forward_sync_buffers)
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_forward_param_sync = True
-        self._caps = Caps.of(bucket_cap_mb)
+        self._caps = caps_of(bucket_cap_mb)
         if init_sync:
             agreement.check_shapes(self.process_group, *self._trained())
             buffers = list(model.buffers()) if at_start else []
@@ -136,14 +137,8 @@ class DistributedDataParallel(Module, Joinable, Generic[Output]):
 
     def _make_reducer(self) -> Reducer:
         names, parameters = self._trained()
-        return Reducer(
-            parameters,
-            names,
-            self.process_group,
-            self._caps,
-            finds_unused=self.find_unused_parameters or self.static_graph,
-            as_views=self.gradient_as_bucket_view,
-        )
+        finds_unused, as_views = self.find_unused_parameters or self.static_graph, self.gradient_as_bucket_view
+        return Reducer(parameters, names, self.process_group, self._caps, finds_unused=finds_unused, as_views=as_views)
 
     @property
     def require_backward_grad_sync(self) -> bool:

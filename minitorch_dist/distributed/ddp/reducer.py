@@ -28,6 +28,7 @@ The module `unused` is about parameters that the loss leaves out. A plain step e
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
@@ -37,10 +38,10 @@ import numpy as np
 
 from minitorch_dist.distributed import collectives
 from minitorch_dist.distributed.ddp import buckets, unused
-from minitorch_dist.distributed.ddp.buckets import Bucket, Caps, assign
+from minitorch_dist.distributed.ddp.buckets import Bucket, assign
 from minitorch_dist.distributed.grad_bucket import GradBucket
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import NOW, How, PreparedCall
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import broadcast
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import base, engine, graph
@@ -64,7 +65,7 @@ class Reducer:
         parameters: Sequence[TensorBase],
         names: Sequence[str],
         group: ProcessGroup,
-        caps: Caps,
+        caps: Sequence[int],
         *,
         finds_unused: bool = False,
         as_views: bool = False,
@@ -84,7 +85,7 @@ class Reducer:
         self._under_way: list[tuple[Bucket, Wait | None]] = []
         self._place: dict[int, tuple[Bucket, int]] = {}  # of each parameter
         self.buckets: list[Bucket] = []
-        self.build(assign(parameters, caps.at_first(is_replaced=not finds_unused)))
+        self.build(assign(parameters, caps if finds_unused else [sys.maxsize]))  # to be replaced, so it is not cut
         self._stays = self.size == 1 and not as_views  # a gradient is its own average, where it is
         for number, p in enumerate(parameters):
             assert p.requires_grad, "parameters of a reducer require grad"
@@ -303,7 +304,7 @@ class Reducer:
             device = self.parameters[0].storage.device
             broadcast(base.new(Tensor, order, device), group=self.group, group_src=0)
         numbers: list[int] = order.tolist()
-        self.build(assign(self.parameters, self.caps.for_good(), numbers))
+        self.build(assign(self.parameters, self.caps, numbers))
 
 
 class WatchedOutputs:

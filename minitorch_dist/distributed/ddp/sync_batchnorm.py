@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 from minitorch_dist.distributed import distributed_c10d
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.distributed.nn.functional import all_reduce
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.batchnorm import _BatchNorm
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.ops.shapes import joining
@@ -48,7 +48,7 @@ class SyncBatchNorm(_BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         if not (self.training and distributed_c10d.is_initialized()):
             return super().forward(input)
-        group = or_default(self.process_group)
+        group = resolve(self.process_group)
         if group.size() == 1:
             return super().forward(input)
         self._check_input_dim(input)

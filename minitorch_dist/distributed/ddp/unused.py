@@ -21,8 +21,8 @@ import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistError
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.wire import Fingerprint
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather_single, all_reduce
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor

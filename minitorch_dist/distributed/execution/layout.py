@@ -88,20 +88,16 @@ class ChunkLayout:
         """Where its present values are."""
         if self.is_in_place or chunk in self.filled:
             return self.place(chunk)
-        if self.across:
-            return Part(("source", chunk % self.size), 0, self.size_of(chunk))
-        if self.vector.source_list:
-            return Part(("source", chunk), 0, self.size_of(chunk))
+        if self.across or self.vector.source_list:
+            return Part(("source", chunk % self.size if self.across else chunk), 0, self.size_of(chunk))
         return Part("source", self.offsets[chunk], self.offsets[chunk + 1])
 
     def place(self, chunk: int) -> Part:
         """Where it belongs when it arrives."""
         if not self.is_result(chunk):
             return Part(self.scratch(chunk), 0, self.size_of(chunk))
-        if self.across:
-            return Part(("work", chunk // self.size), 0, self.size_of(chunk))
-        if self.vector.work_list:
-            return Part(("work", chunk), 0, self.size_of(chunk))
+        if self.across or self.vector.work_list:
+            return Part(("work", chunk // self.size if self.across else chunk), 0, self.size_of(chunk))
         return Part("work", self.offsets[chunk] - self.shift, self.offsets[chunk + 1] - self.shift)
 
     def scratch(self, chunk: int) -> Name:

@@ -214,10 +214,6 @@ class GroupChannel:
             if sequence >= first:
                 operation.fail(error)
 
-    def __repr__(self) -> str:
-        state = f"broken: {self.broken}" if self.broken else f"{self._next} operations begun"
-        return f"<Channel of group {self.name!r}, rank {self.rank} of {self.size}, {state}>"
-
 
 class CollectiveOperation:
     """One operation of a group, from `begin` to its end. It is a context manager."""
@@ -399,7 +395,3 @@ class CollectiveOperation:
                 channel.broken = reason
             cause = channel.broken or reason
         channel._tell(self.sequence, self.fingerprint, self.site, cause, is_first)
-
-    def __repr__(self) -> str:
-        state = f", failed: {self.error}" if self.error else ""
-        return f"<Operation {self.describe()}, {len(self._receives)} receives{state}>"

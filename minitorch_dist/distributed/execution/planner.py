@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from typing import Any, Final
 
 from minitorch_dist.distributed.execution.layout import (
@@ -125,17 +126,11 @@ class Planner(ChunkLayout):
         self._touch((*of, *into), -1)
         self.actions.append(LocalCopy(into, of, operand, needs))
 
-    def _merged(self) -> Iterator[Action]:
+    def _merged(self) -> list[Action]:
         """The posts in their places among the other actions."""
-        waiting = sorted(self.posts, key=lambda item: (item[0], item[1].number))
-        next_post = 0
-        for at, action in enumerate(self.actions):
-            while next_post < len(waiting) and waiting[next_post][0] <= at:
-                yield waiting[next_post][1]
-                next_post += 1
-            yield action
-        for _, post in waiting[next_post:]:
-            yield post
+        posts = [(before, 0, post.number, post) for before, post in self.posts]
+        others = [(at, 1, 0, action) for at, action in enumerate(self.actions)]
+        return [action for *_, action in sorted([*posts, *others], key=itemgetter(0, 1, 2))]
 
     def _gated(self, rank: int) -> frozenset[tuple[int, int]]:
         vector = self.vector

@@ -11,7 +11,7 @@ With MINITORCH_DIST_SIMPLE=1 in the environment of all ranks none is used, and e
 import os
 
 from minitorch_dist.distributed import prepared
-from minitorch_dist.distributed.fast import boards, borrowing
+from minitorch_dist.distributed.fast import board_call, borrowing
 
 if os.environ.get("MINITORCH_DIST_SIMPLE") != "1":
-    prepared.binders.update(board=boards.bind, borrowing=borrowing.bind)
+    prepared.binders.update(board=board_call.bind, borrowing=borrowing.bind)

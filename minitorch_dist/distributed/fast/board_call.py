@@ -13,22 +13,23 @@ the first and the last: the arrays that it is given move on by a slice. A rank p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minitorch_dist.distributed.execution.executor import turned
-from minitorch_dist.distributed.execution.layout import Part
+from minitorch_dist.distributed.execution.layout import Part, Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.fast.board_program import Act, BoardProgram, Put, Take
+from minitorch_dist.distributed.fast.board_program import Act, BoardProgram, Put, Take, board_program
+from minitorch_dist.distributed.fast.boards import BoardEnd, end_of
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy as Copy
+from minitorch_dist.distributed.prepared import Execute, PreparedCall
 from minitorch_dist.distributed.reductions import CombineFunction
+from minitorch_dist.distributed.schedules.postings import is_fit, program
+from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.tensors.core.without_warnings import enter_silence, leave_silence
-from transports.board import FRONT, SLOTS
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.fast.boards import BoardEnd
+from transports.board import EVENTS, FRONT, SLOTS
 
 PUT, TAKE, OWN, COPY, ROUND, DONE = range(6)
 DRIVE = 64  # operations, after which the transport is driven although nobody had to wait
@@ -268,3 +269,17 @@ class BoardCall:
         if part.start == 0 and count == self._sizes.get(part.name):
             return part.name, None, count
         return part.name, part.start, part.start + count
+
+
+def bind(call: PreparedCall, vector: Vector) -> Execute | None:
+    """A function that carries out a call on its group's board; None if there is none, or it will not do."""
+    end, schedule, root = end_of(call.group), call.schedule, call.root
+    if end is None or not is_showable(schedule, call.size, root):
+        return None
+    program = board_program(schedule, call.rank, call.size, root, vector, end.board.room)
+    return None if program is None else BoardCall(end, program, call.combine, call.expects).run
+
+
+def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:
+    """Whether a board will do for it."""
+    return is_fit(schedule, size, root) and program(schedule, 0, size, root).events <= EVENTS

@@ -21,17 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
-from minitorch_dist.distributed.fast.board_call import BoardCall
-from minitorch_dist.distributed.fast.board_program import BEHIND_HEADER, WORD, board_program
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.fast.board_program import BEHIND_HEADER, WORD
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array
-from minitorch_dist.distributed.prepared import Execute, PreparedCall
-from minitorch_dist.distributed.schedules.postings import is_fit, program
-from minitorch_dist.distributed.schedules.schedule import Schedule
-from transports.board import EVENTS, FRONT, HEAD, SLOTS, Board
+from transports.board import FRONT, HEAD, SLOTS, Board
 from transports.driven import Turn
 
 
@@ -121,28 +116,11 @@ class BoardEnd:
         sequence = wire.GROUP_AND_SEQUENCE.unpack_from
         return max(known, key=lambda header: sequence(header)[1], default=None)
 
-    def __repr__(self) -> str:
-        return f"<BoardEnd of {self.channel!r}, round {self.round}, {self.board!r}>"
 
-
-def end_of(group: Group) -> BoardEnd | None:
+def end_of(group: ProcessGroup) -> BoardEnd | None:
     """This rank's end of a group's board, if it has one."""
     board = group.world.transport.board() if group.is_on_board else None
     if group.board is None and board is not None:
         group.board = BoardEnd(group.channel, board)
     found: BoardEnd | None = group.board
     return found
-
-
-def bind(call: PreparedCall, vector: Vector) -> Execute | None:
-    """A function that carries out a call on its group's board; None if there is none, or it will not do."""
-    end, schedule, root = end_of(call.group), call.schedule, call.root
-    if end is None or not is_showable(schedule, call.size, root):
-        return None
-    program = board_program(schedule, call.rank, call.size, root, vector, end.board.room)
-    return None if program is None else BoardCall(end, program, call.combine, call.expects).run
-
-
-def is_showable(schedule: Schedule, size: int, root: int | None) -> bool:
-    """Whether a board will do for it."""
-    return is_fit(schedule, size, root) and program(schedule, 0, size, root).events <= EVENTS

@@ -21,7 +21,7 @@ import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.device_mesh import DeviceMesh, Ranks
-from minitorch_dist.distributed.fsdp import setup
+from minitorch_dist.distributed.fsdp import prefetch, setup
 from minitorch_dist.distributed.fsdp.gathering import Settings
 from minitorch_dist.distributed.fsdp.options import (
     BackwardPrefetch,
@@ -29,22 +29,13 @@ from minitorch_dist.distributed.fsdp.options import (
     MixedPrecisionPolicy,
     OffloadPolicy,
 )
-from minitorch_dist.distributed.fsdp.prefetch import (
-    STATE,
-    FSDPState,
-    Prefetcher,
-    after,
-    before,
-    settle,
-    state_of,
-    states_in,
-)
+from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetcher, state_of, states_in
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor
@@ -100,7 +91,7 @@ class FSDPModule(Module):
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
         """Gather the parameters now, or begin to."""
-        settle(self)
+        prefetch.settle(self)
         unit = self._state.unit
         if unit is not None:
             unit.prefetch()
@@ -133,7 +124,7 @@ class FSDPModule(Module):
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """False: a backward pass may end while its last gradients are being reduced, and what comes next hides that. True waits
         for them, now and at the end of each pass."""
-        settle(self)
+        prefetch.settle(self)
         self._state.prefetcher.expect_last_backward(is_last_backward)
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
@@ -206,7 +197,7 @@ def fully_shard(
     """
     if isinstance(module, FSDPModule):
         raise ValueError(f"fully_shard has already been applied to {type(module).__name__}")
-    setup.refuse(shard_placement_fn=shard_placement_fn, ignored_params=ignored_params)
+    refuse_options("FSDP", shard_placement_fn=shard_placement_fn, ignored_params=ignored_params)
     mesh = mesh or _whole_world(module)
     if mesh.ndim > 2:
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh!r}")
@@ -223,25 +214,19 @@ def fully_shard(
     if places:
         offload = isinstance(offload_policy, CPUOffloadPolicy)
         shapes = [tuple(p.array.shape) for p in params]
-        unit = Unit(
-            places, Settings(group, replicas, device, offload, policy.param_dtype, policy.reduce_dtype, by_rows=True)
-        )
+        unit = Unit(places, Settings(group, replicas, device, offload, policy, by_rows=True))
         for number, (p, shape) in enumerate(zip(params, shapes, strict=True)):
             p._lying = _lying(p, shape, mesh)
             p.__class__ = ShardedParameter
             p._unit, p._number = unit, number
         unit.classes = ShardedParameter, GatheredParameter
     frees = None if reshard_after_forward is None else bool(reshard_after_forward)
-    state = FSDPState(unit, Prefetcher(BackwardPrefetch.BACKWARD_PRE, False), frees)
-    if unit is not None:
-        state.device, state.output_dtype = device, policy.output_dtype
-        if policy.cast_forward_inputs:
-            state.input_dtype = state.root_input_dtype = policy.param_dtype
-    module.__dict__[STATE] = state
+    prefetcher = Prefetcher(BackwardPrefetch.BACKWARD_PRE, False)
+    module.__dict__[STATE] = FSDPState(unit, prefetcher, frees, device if unit else None, policy)
     old = type(module)
     module.__class__ = type(f"FSDP{old.__name__}", (FSDPModule, old), {})
-    module.register_forward_pre_hook(before, prepend=True, with_kwargs=True)
-    module.register_forward_hook(after)
+    module.register_forward_pre_hook(prefetch.before, prepend=True, with_kwargs=True)
+    module.register_forward_hook(prefetch.after)
     module.register_state_dict_pre_hook(_at_rest)
     module.register_load_state_dict_pre_hook(_at_rest)
     return module

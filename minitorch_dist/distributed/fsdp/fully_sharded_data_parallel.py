@@ -34,11 +34,11 @@ from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetche
 from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -97,7 +97,8 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
         ignored_states: Iterable[Parameter] | Iterable[Module] | None = None,
         device_mesh: Any = None,
     ) -> None:
-        setup.refuse(param_init_fn=param_init_fn, ignored_modules=ignored_modules, ignored_states=ignored_states)
+        given = {"param_init_fn": param_init_fn, "ignored_modules": ignored_modules, "ignored_states": ignored_states}
+        refuse_options("FSDP", **given)
         super().__init__()
         model: Any = module
         strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
@@ -132,24 +133,12 @@ class FullyShardedDataParallel(FSDPModule, Generic[Output]):
         if sync_module_states:
             params = [getattr(p[0].module, p[0].name) for p in places]
             setup.spread([*params, *setup.own_buffers(model)], (group, replicas))
-        settings = Settings(
-            group,
-            replicas,
-            device,
-            self.cpu_offload.offload_params,
-            precision.param_dtype,
-            precision.reduce_dtype,
-            is_cut=strategy is not ShardingStrategy.NO_SHARD,
-        )
-        frees = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
-        self.__dict__[STATE] = FSDPState(
-            Unit(places, settings) if places else None,
-            Prefetcher(backward_prefetch, forward_prefetch),
-            None if frees else False,
-            device,
-            precision.param_dtype if precision.cast_forward_inputs else None,
-            precision.param_dtype if precision.cast_root_forward_inputs else None,
-        )
+        is_cut = strategy is not ShardingStrategy.NO_SHARD
+        settings = Settings(group, replicas, device, self.cpu_offload.offload_params, precision, is_cut)
+        unit = Unit(places, settings) if places else None
+        frees = None if strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD) else False
+        prefetcher = Prefetcher(backward_prefetch, forward_prefetch)
+        self.__dict__[STATE] = FSDPState(unit, prefetcher, frees, device, precision)
         self.register_load_state_dict_pre_hook(saving.give_pieces)
         if precision.buffer_dtype is not None:
             setup.convert_buffers(model, precision.buffer_dtype)

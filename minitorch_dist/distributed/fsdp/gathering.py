@@ -18,14 +18,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minitorch_dist.distributed.fsdp.options import Precision
 from minitorch_dist.distributed.fsdp.pages import Pages
 from minitorch_dist.distributed.fsdp.shard_layout import Layout, RowLayout
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base, observers
 from minitorch_dist.tensors.core.base import Array, Storage
 from minitorch_dist.tensors.tensor import Tensor
@@ -48,8 +49,7 @@ class Settings(NamedTuple):
     replicas: ProcessGroup | None  # HYBRID_SHARD: the ranks of other nodes that keep the same shard
     device: devices.device
     offload: bool  # shards stay on the CPU
-    param_dtype: dtypes.dtype | None
-    reduce_dtype: dtypes.dtype | None
+    precision: Precision
     is_cut: bool = True  # False: every rank keeps all, as under DDP
     by_rows: bool = False  # cut along rows of each parameter (`fully_shard`), or anywhere in a vector
 
@@ -68,7 +68,7 @@ class Gathered:
         )
         first = self.originals[0]
         kept = devices.CPU if settings.offload else settings.device
-        self.compute_dtype = (settings.param_dtype or first.dtype).numpy
+        self.compute_dtype = (settings.precision.param_dtype or first.dtype).numpy
         self.flat = Parameter(
             base.new(Tensor, self._shard_of(self.originals), kept),
             requires_grad=any(p.requires_grad for p in self.originals),

@@ -18,8 +18,8 @@ from minitorch_dist.distributed.fsdp import optimizer_names
 from minitorch_dist.distributed.fsdp.options import StateDictType
 from minitorch_dist.distributed.fsdp.saving import INNER, rows_of, settings_of
 from minitorch_dist.distributed.fsdp.unit import Unit
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.distributed.tensor.dtensor import DTensor
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.optim.optimizer import Optimizer
 from minitorch_dist.tensors.core import base
@@ -88,19 +88,14 @@ def to_load(model: Module, optimizer: Optimizer, saved: State, strict: bool = Fa
     places = {id(p): (unit, n) for _, unit in units_of(model) for n, p in enumerate(unit.originals)}
 
     def own(value: Any, p: Any) -> Any:
-        return _own(value, places.get(id(p)))
+        """This rank's piece of a state of the parameter."""
+        value = value.full_tensor() if isinstance(value, DTensor) else value
+        if id(p) not in places or not _has_shape(value):
+            return _copied(value)
+        unit, number = places[id(p)]
+        return unit.piece_of(value, number)
 
     return optimizer_names.numbered(optimizer, saved, _names(model), own, strict)
-
-
-def _own(value: Any, place: tuple[Unit, int] | None) -> Any:
-    """This rank's piece of a state of the parameter at this place."""
-    if isinstance(value, DTensor):
-        value = value.full_tensor()
-    if place is None or not _has_shape(value):
-        return _copied(value)
-    unit, number = place
-    return unit.piece_of(value, number)
 
 
 # ---------------------------------------------------------------------------------- torch's functions
@@ -114,7 +109,7 @@ def optim_state_dict(
     config = settings.optim_state_dict_config
     found = whole(model, optim)
     if settings.state_dict_type is StateDictType.SHARDED_STATE_DICT:
-        mesh = DeviceMesh.from_group(or_default(group), "cpu")
+        mesh = DeviceMesh.from_group(resolve(group), "cpu")
         return _with_tensors(found, lambda value: rows_of(value, mesh))
     if config.rank0_only and distributed_c10d.get_rank(group) != 0:
         return {}

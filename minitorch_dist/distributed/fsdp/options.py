@@ -66,6 +66,10 @@ class MixedPrecisionPolicy:
     output_dtype: dtypes.dtype | None = None
     cast_forward_inputs: bool = True
 
+    def of_inputs(self, is_root: bool | None) -> dtypes.dtype | None:
+        """The type to which a unit's inputs are cast."""
+        return self.param_dtype if self.cast_forward_inputs else None
+
 
 @dataclass
 class MixedPrecision:
@@ -88,6 +92,15 @@ class MixedPrecision:
     buffer_dtype: dtypes.dtype | None = None
     cast_forward_inputs: bool = False
     cast_root_forward_inputs: bool = True
+    output_dtype: ClassVar[None] = None
+
+    def of_inputs(self, is_root: bool | None) -> dtypes.dtype | None:
+        """The type to which a unit's inputs are cast; the outermost one has a word of its own."""
+        casts = self.cast_root_forward_inputs if is_root else self.cast_forward_inputs
+        return self.param_dtype if casts else None
+
+
+Precision = MixedPrecisionPolicy | MixedPrecision
 
 
 @dataclass
@@ -135,15 +148,13 @@ class ShardedStateDictConfig:
 
 
 @dataclass
-class FullOptimStateDictConfig:
+class FullOptimStateDictConfig(FullStateDictConfig):
     offload_to_cpu: bool = True
-    rank0_only: bool = False
 
 
 @dataclass
-class ShardedOptimStateDictConfig:
+class ShardedOptimStateDictConfig(ShardedStateDictConfig):
     offload_to_cpu: bool = True
-    rank0_only: ClassVar[bool] = False
 
 
 @dataclass

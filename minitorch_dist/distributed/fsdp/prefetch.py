@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from minitorch_dist.distributed.fsdp.options import BackwardPrefetch
+from minitorch_dist.distributed.fsdp.options import BackwardPrefetch, Precision
 from minitorch_dist.distributed.fsdp.unit import PendingReduction, Unit
 from minitorch_dist.distributed.nested_tensors import moved, tensors_in
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.tensors import devices, dtypes
+from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.core import graph
@@ -146,10 +146,8 @@ class FSDPState:
     unit: Unit | None
     prefetcher: Prefetcher
     frees: bool | None  # after forward; None: unless it is the root
-    device: devices.device | None = None  # to which inputs are moved
-    input_dtype: dtypes.dtype | None = None  # in which they are given to the module
-    root_input_dtype: dtypes.dtype | None = None
-    output_dtype: dtypes.dtype | None = None
+    device: devices.device | None  # to which inputs are moved
+    precision: Precision
     is_root: bool | None = None
 
 
@@ -186,8 +184,7 @@ def before(module: Module, args: Any, kwargs: Any) -> Any:
             state.device = state.unit.materialise()
         state.prefetcher.before_forward(state.unit)
     if state.device is not None:
-        dtype = state.root_input_dtype if state.is_root else state.input_dtype
-        args, kwargs = moved((args, kwargs), state.device, dtype)
+        args, kwargs = moved((args, kwargs), state.device, state.precision.of_inputs(state.is_root))
     return args, kwargs
 
 
@@ -195,8 +192,8 @@ def after(module: Module, _: Any, outputs: Any) -> Any:
     """A module's forward is over."""
     state: FSDPState = module.__dict__[STATE]
     if state.unit is not None:
-        if state.output_dtype is not None:
-            outputs = moved(outputs, state.unit.settings.device, state.output_dtype)
+        if state.precision.output_dtype is not None:
+            outputs = moved(outputs, state.unit.settings.device, state.precision.output_dtype)
         frees = not state.is_root if state.frees is None else state.frees
         state.prefetcher.after_forward(state.unit, outputs, frees)
     if state.is_root:

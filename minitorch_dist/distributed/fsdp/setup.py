@@ -8,20 +8,13 @@ from typing import Any
 from minitorch_dist.distributed.fsdp.gathering import ParameterSlot
 from minitorch_dist.distributed.fsdp.options import ShardingStrategy
 from minitorch_dist.distributed.fsdp.prefetch import STATE
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.distributed.tensor.part import without_history
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.tensor import Tensor
-
-
-def refuse(**options: Any) -> None:
-    """NotImplementedError for an option of torch's that is given and not offered."""
-    for name, value in options.items():
-        if value is not None:
-            raise NotImplementedError(f"{name} is not offered for FSDP here; PyTorch has it")
 
 
 def own_modules(root: Module, prefix: str = "") -> Iterator[tuple[str, Module]]:
@@ -59,7 +52,7 @@ def groups_of(
         if mesh is None or mesh.ndim != 2:
             raise ValueError(f"{strategy.name} needs a 2-dimensional device_mesh (replicas × shards), got {mesh!r}")
         return mesh.get_group(1), mesh.get_group(0), strategy
-    group = or_default(given) if mesh is None else mesh.get_group(0)
+    group = resolve(given) if mesh is None else mesh.get_group(0)
     if group.size() == 1:
         strategy = ShardingStrategy.NO_SHARD
     return group, None, strategy

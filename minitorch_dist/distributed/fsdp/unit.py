@@ -61,8 +61,9 @@ class Unit(Gathered):
         settings, length = self.settings, self.layout.length
         self.gradient = Pages(length, self.compute_dtype, settings.device, "gradient")
         self.collected: Pages | None = None
-        if settings.by_rows and settings.reduce_dtype not in (None, settings.param_dtype):
-            dtype = settings.reduce_dtype.numpy
+        precision = settings.precision
+        if settings.by_rows and precision.reduce_dtype not in (None, precision.param_dtype):
+            dtype = precision.reduce_dtype.numpy
             self.collected = Pages(length, dtype, settings.device, "gradient")
 
     def _settle_on(self, device: devices.device) -> None:
@@ -142,7 +143,8 @@ class Unit(Gathered):
         settings, whole = self.settings, self._with_earlier_passes()
         for p in self.originals:
             p._grad = None
-        dtype = (settings.reduce_dtype or settings.param_dtype or self.flat.dtype).numpy
+        precision = settings.precision
+        dtype = (precision.reduce_dtype or precision.param_dtype or self.flat.dtype).numpy
         sent = base.new(Tensor, self.layout.divided(whole).astype(dtype, copy=False), settings.device)
         if self.layout.ranks == 1 and settings.group.size() > 1:  # NO_SHARD: as DDP does
             work = tensor_collectives.all_reduce(sent, ReduceOp.AVG, settings.group, async_op=True)

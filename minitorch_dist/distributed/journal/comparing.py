@@ -7,6 +7,7 @@ shown of which none of the others is a cause.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import NamedTuple
 
 from minitorch_dist.distributed.journal.events import Event
@@ -48,43 +49,16 @@ def diff(one: PartialOrder, other: PartialOrder, operations_only: bool = False) 
     so runs can be compared that chose different algorithms.
     """
     found: list[tuple[int, int, Divergence]] = []
-    places = _EventPositions(one), _EventPositions(other)
-    for lane in sorted(set(one.lanes) | set(other.lanes)):
+    for lane in sorted(one.lanes.keys() | other.lanes.keys()):
         ours, theirs = (_inside(order, lane, operations_only) for order in (one, other))
-        common = 0
-        for a, b in zip(ours, theirs, strict=False):
-            if _content(one.events[a], operations_only) != _content(other.events[b], operations_only):
+        for place, (a, b) in enumerate(zip_longest(ours, theirs)):
+            first, second = one.event(a), other.event(b)
+            if _content(first, operations_only) != _content(second, operations_only):
+                before = one.event(ours[place - 1]) if place else None
+                when = min(one.place(a), other.place(b))
+                found.append((when, lane[0], Divergence(lane[0], first, second, before, (a, b))))
                 break
-            common += 1
-        if common == len(ours) == len(theirs):
-            continue
-        a_number = ours[common] if common < len(ours) else None
-        b_number = theirs[common] if common < len(theirs) else None
-        when = min(p.of(n) for p, n in zip(places, (a_number, b_number), strict=True))
-        divergence = Divergence(
-            lane[0],
-            None if a_number is None else one.events[a_number],
-            None if b_number is None else other.events[b_number],
-            one.events[ours[common - 1]] if common else None,
-            (a_number, b_number),
-        )
-        found.append((when, lane[0], divergence))
     return min(found, key=lambda entry: entry[:2])[2] if found else None
-
-
-class _EventPositions:
-    """Which event of the run an event is, in an order that respects causes."""
-
-    def __init__(self, order: PartialOrder) -> None:
-        self._order = order
-        self._places: dict[int, int] | None = None
-
-    def of(self, number: int | None) -> int:
-        if number is None:
-            return len(self._order.events)
-        if self._places is None:
-            self._places = {n: place for place, n in enumerate(self._order.line_up())}
-        return self._places[number]
 
 
 def _inside(order: PartialOrder, lane: Lane, operations_only: bool) -> list[int]:
@@ -96,5 +70,7 @@ def _inside(order: PartialOrder, lane: Lane, operations_only: bool) -> list[int]
     ]
 
 
-def _content(event: Event, operations_only: bool) -> tuple[object, ...]:
+def _content(event: Event | None, operations_only: bool) -> tuple[object, ...] | None:
+    if event is None:
+        return None
     return (event._replace(algorithm="") if operations_only else event).content

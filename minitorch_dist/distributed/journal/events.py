@@ -29,7 +29,6 @@ VERSION: Final = 1
 KINDS: Final = ("issue", "begin", "end", "send", "post", "receive", "wait", "compute")
 DEEDS: Final = {"issue": "asks for", "begin": "begins", "end": "ends"}
 POINT_TO_POINT: Final = -1  # the sequence number of what has none
-GATE: Final = 1 << 31  # marks a step as the request for a large message (see `executor`)
 MAX_RANK: Final = 1 << 24
 MOST: Final = 1 << 80  # of any number; as picoseconds these are 38,000 years
 
@@ -73,7 +72,7 @@ class Event(NamedTuple):
     @property
     def is_gate(self) -> bool:
         """An empty message that only asks for a large one."""
-        return self.step >= GATE and self.sequence >= 0
+        return self.step >= wire.GATE and self.sequence >= 0
 
     @property
     def message(self) -> tuple[Any, ...]:
@@ -96,15 +95,10 @@ class Event(NamedTuple):
         """`all_reduce #5 (float32[10], SUM)`"""
         if self.what == "compute":
             return "compute"
-        shape = wire.extent(self.operation, self.shape)
-        what = [self.dtype + shape] if self.dtype or shape else []
-        if self.reduce:
-            what.append(self.reduce.upper())
-        if self.root >= 0:
-            what.append(f"root {self.root}")
-        number = f" #{self.sequence}" if self.sequence >= 0 else ""
-        more = f" ({', '.join(what)})" if what else ""
-        return f"{self.operation or 'operation'}{number}{more}"
+        number = self.sequence if self.sequence >= 0 else wire.POINT_TO_POINT
+        dtype: Any = self.dtype or None
+        said = wire.Fingerprint(self.operation or "operation", dtype, self.shape, self.reduce or "none", self.root)
+        return wire.describe(said, number, 0, "")
 
     @property
     def where(self) -> str:
@@ -145,14 +139,8 @@ _INTEGERS: Final = {
     "memory": "memory",
 }  # fmt: skip
 _COUNTS: Final = ("step", "tag", "nth")  # which are not negative
-_TEXTS: Final = {
-    "group": "group",
-    "op": "operation",
-    "dtype": "dtype",
-    "reduce": "reduce",
-    "algorithm": "algorithm",
-    "site": "site",
-    "error": "error",
+_TEXTS: Final = {"op": "operation"} | {
+    word: word for word in ("group", "dtype", "reduce", "algorithm", "site", "error")
 }
 
 

@@ -14,6 +14,8 @@ path of arrows leads from a to b.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -23,35 +25,23 @@ from minitorch_dist.distributed.journal.events import Event, JournalError
 Lane: TypeAlias = tuple[int, str]  # (rank, "": its program, or the worker's name)
 
 
-def lane_of(event: Event) -> Lane | None:
-    """Where an event stands; None for those that depend on time alone (most waits)."""
-    rank, what = event.rank, event.what
-    if what == "wait":  # for an operation that was begun beside: the program joins it
-        return (rank, "") if event.peer < 0 <= event.sequence else None
-    if what == "issue" or not event.beside:
-        return rank, ""
-    return rank, f"{'sends' if event.is_point_to_point else 'operations'} of {event.group}"
+def lane_of(event: Event) -> Lane:
+    """Where an event stands."""
+    if event.what in ("issue", "wait") or not event.beside:
+        return event.rank, ""
+    return event.rank, f"{'sends' if event.is_point_to_point else 'operations'} of {event.group}"
 
 
 def lanes(events: Sequence[Event]) -> dict[Lane, list[int]]:
-    """The numbers of the events of each lane, in order."""
-    found: dict[Lane, list[int]] = {}
-    waits = _joins(events)
-    for number, event in enumerate(events):
-        lane = lane_of(event)
-        if lane is not None and (event.what != "wait" or number in waits):
-            found.setdefault(lane, []).append(number)
-    return found
-
-
-def _joins(events: Sequence[Event]) -> set[int]:
-    """The waits of programs for what runs beside them."""
+    """The numbers of the events of each lane, in order. A wait is one of them if the program joins what was issued;
+    other waits depend on time alone."""
     issued = {(e.rank, e.group, e.sequence) for e in events if e.what == "issue" and e.sequence >= 0}
-    return {
-        number
-        for number, event in enumerate(events)
-        if event.what == "wait" and event.peer < 0 and (event.rank, event.group, event.sequence) in issued
-    }
+    found: dict[Lane, list[int]] = {}
+    for number, event in enumerate(events):
+        joins = event.peer < 0 and (event.rank, event.group, event.sequence) in issued
+        if event.what != "wait" or joins:
+            found.setdefault(lane_of(event), []).append(number)
+    return found
 
 
 def messages(events: Sequence[Event]) -> list[tuple[int, int | None]]:
@@ -105,33 +95,31 @@ class PartialOrder:
 
     def line_up(self) -> list[int]:
         """The events of all lanes in one order that respects theirs; else by time, then rank."""
-        after: dict[int, list[int]] = {}
-        missing: dict[int, int] = {}
+        sorter = TopologicalSorter({number: self.before[number] for number in self.lane_of})
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            event = self.events[error.args[1][0]]
+            raise JournalError(f"this journal contradicts itself: {event} would have to happen before itself") from None
         ready: list[tuple[int, int, int]] = []
-        for number in self.lane_of:
-            missing[number] = len(self.before[number])
-            for earlier in self.before[number]:
-                after.setdefault(earlier, []).append(number)
-            if not self.before[number]:
-                heappush(ready, self._when(number))
         found: list[int] = []
-        while ready:
-            number = heappop(ready)[2]
-            found.append(number)
-            for later in after.get(number, ()):
-                missing[later] -= 1
-                if not missing[later]:
-                    heappush(ready, self._when(later))
-        if len(found) < len(self.lane_of):
-            stuck = next(n for n, count in missing.items() if count)
-            raise JournalError(
-                f"this journal contradicts itself: {self.events[stuck]} would have to happen before itself"
-            )
+        while sorter.is_active():
+            for number in sorter.get_ready():
+                heappush(ready, (self.events[number].until, self.events[number].rank, number))
+            found.append(heappop(ready)[2])
+            sorter.done(found[-1])
         return found
 
-    def _when(self, number: int) -> tuple[int, int, int]:
-        event = self.events[number]
-        return event.until, event.rank, number
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {number: place for place, number in enumerate(self.line_up())}
+
+    def place(self, number: int | None) -> int:
+        """Which event of the run an event is, in that order; None comes after all."""
+        return len(self.events) if number is None else self._places[number]
+
+    def event(self, number: int | None) -> Event | None:
+        return None if number is None else self.events[number]
 
     def happened_before(self, a: int, b: int) -> bool:
         """Whether event a is among the causes of event b: a path of arrows leads from a to b."""

@@ -19,6 +19,7 @@ from transports.clock import PICO
 from transports.plain_text import clean
 
 MAX_LINE: Final = 1 << 20  # bytes
+FACTS: Final = ("operation", "dtype", "shape", "reduce", "root", "algorithm", "site", "beside")  # of an operation
 MOST_SECONDS: Final = 1 << 40  # of a wall clock since 1970: 35,000 years
 
 
@@ -145,16 +146,7 @@ def _completed(event: Event, begun: dict[tuple[int, str, int], Event]) -> Event:
         begun.pop(key, None)
     if first is None:
         return event
-    return event._replace(
-        operation=first.operation,
-        dtype=first.dtype,
-        shape=first.shape,
-        reduce=first.reduce,
-        root=first.root,
-        algorithm=first.algorithm,
-        site=first.site,
-        beside=first.beside,
-    )
+    return event._replace(**{name: getattr(first, name) for name in FACTS})
 
 
 def _rank(line: dict[str, Any]) -> JournalRank:

@@ -22,7 +22,8 @@ from typing import Any, Final
 from minitorch_dist.distributed.journal import files
 from minitorch_dist.distributed.journal.files import Sheet, encoded
 from minitorch_dist.distributed.mail import wire
-from minitorch_dist.distributed.mail.recorder import Arriving, DoingLike, Received
+from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
+from minitorch_dist.distributed.mail.recorder import Doing
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from transports.clock import Clock
 from transports.contract import Sink, Transport
@@ -63,7 +64,7 @@ class RankRecorder:
         self._start = f'"rank":{self.rank},"group":'
         self._sent: Counts = {}
         self._came: Counts = {}
-        self._issued: set[DoingLike] = set()
+        self._issued: set[Doing] = set()
         self._groups: dict[str, str] = {}
         self._held = -1
         self._line(
@@ -77,30 +78,28 @@ class RankRecorder:
 
     # ------------------------------------------------------------------------- what a rank does
 
-    def issued(self, doing: DoingLike) -> None:
+    def issued(self, doing: Doing) -> None:
         self._issued.add(doing)
         self._write("issue", doing, f'{self._said(doing)},"at":{self.now()}')
 
-    def began(self, doing: DoingLike) -> None:
+    def began(self, doing: Doing) -> None:
         beside = ',"beside":true' if doing in self._issued else ""
         held = "" if beside else self._memory()
         self._write("begin", doing, f'{self._said(doing)}{beside},"at":{self.now()}{held}')
 
-    def ended(self, doing: DoingLike, error: BaseException | None) -> None:
+    def ended(self, doing: Doing, error: BaseException | None) -> None:
         beside = self._was_issued(doing)
         held = "" if beside else self._memory()
         self._write("end", doing, f'{beside},"at":{self.now()}{held}{_error(error)}')
         self._sent.pop((doing.group, doing.sequence), None)
         self._came.pop(getattr(doing, "prefix", None), None)
 
-    def posted(self, doing: DoingLike, source: int | None) -> None:
+    def posted(self, doing: Doing, source: int | None) -> None:
         origin = "" if source is None else f',"from":{source}'
         tag = getattr(doing, "tag", 0)
         self._write("post", doing, f',"tag":{tag}{origin}{self._said(doing)},"at":{self.now()}')
 
-    def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:
+    def sent(self, doing: Doing, to: int, step: int, nbytes: int, since: int, error: Exception | None = None) -> None:
         nth = _count(self._sent, (doing.group, doing.sequence), (to, step))
         is_alone = doing.sequence == wire.POINT_TO_POINT
         more = (self._said(doing) + self._was_issued(doing)) if is_alone else ""
@@ -111,7 +110,7 @@ class RankRecorder:
             f',"at":{since},"until":{self.now()}{_error(error)}',
         )
 
-    def received(self, doing: DoingLike, receive: Received) -> None:
+    def received(self, doing: Doing, receive: PostedReceive) -> None:
         came, receive.came = receive.came, None
         if came is None and receive.error is None:
             return  # it is written down already
@@ -153,7 +152,7 @@ class RankRecorder:
         self._held = held
         self._line("compute", site=site, at=since, until=self.now(), **more)
 
-    def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
+    def arriving(self, target: PostedReceive | Arrival, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         _, _, step = wire.MATCH.unpack_from(header)
         nth = getattr(self._transport, "nth", None)  # a network that loses messages says which it is
         if nth is None:
@@ -169,7 +168,7 @@ class RankRecorder:
 
     # ----------------------------------------------------------------------------------- as lines
 
-    def _write(self, what: str, doing: DoingLike, rest: str) -> None:
+    def _write(self, what: str, doing: Doing, rest: str) -> None:
         name = doing.group
         group = self._groups.get(name)
         if group is None:
@@ -180,10 +179,10 @@ class RankRecorder:
     def _line(self, what: str, **words: Any) -> None:
         self.sheet.write(encoded({"what": what, "rank": self.rank, **words}) + "\n")
 
-    def _said(self, doing: DoingLike) -> str:
+    def _said(self, doing: Doing) -> str:
         return _what(doing.fingerprint, doing.site)
 
-    def _was_issued(self, doing: DoingLike) -> str:
+    def _was_issued(self, doing: Doing) -> str:
         if doing in self._issued:
             self._issued.discard(doing)
             return ',"beside":true'
@@ -205,7 +204,9 @@ class TimedSink:
 
     __slots__ = ("_left", "_now", "_nth", "_sink", "_target", "space")
 
-    def __init__(self, target: Arriving, sink: Sink, nth: int, nbytes: int, now: Callable[[], int]) -> None:
+    def __init__(
+        self, target: PostedReceive | Arrival, sink: Sink, nth: int, nbytes: int, now: Callable[[], int]
+    ) -> None:
         self._target, self._sink, self._nth, self._left, self._now = target, sink, nth, nbytes, now
         self.space = sink.space
 
@@ -225,11 +226,8 @@ class TimedSink:
 
 def _count(counts: Counts, which: Any, message: tuple[int, int]) -> int:
     """Which of the messages that match alike this one is."""
-    of_this = counts.get(which)
-    if of_this is None:
-        of_this = counts[which] = {}
-    number = of_this.get(message, 0)
-    of_this[message] = number + 1
+    of_this = counts.setdefault(which, {})
+    number = of_this[message] = of_this.get(message, -1) + 1
     return number
 
 

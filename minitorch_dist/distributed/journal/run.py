@@ -106,10 +106,6 @@ class Journal:
         """Where two runs first differ; None if they are equal as partial orders."""
         return comparing.diff(self.order, other.order, operations_only)
 
-    def is_same_order(self, other: Journal) -> bool:
-        """Whether the same things happened in the same partial order, at whatever times."""
-        return self.diff(other) is None
-
     # ----------------------------------------------------------------------------------- pictures
 
     def scene(self) -> Scene:

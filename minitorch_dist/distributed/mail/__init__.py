@@ -1,6 +1,7 @@
 """Which message belongs to which receive. Written once, for every transport.
 
 wire        the header of a message: where it belongs, and what its sender was doing
+above       what it asks of groups, operations and notes, which stand above it
 receives    where a message goes: into the array that waits for it, into a buffer, or to the mailbox itself
 pairing     receives that wait for their message, and messages that came before their receive
 mailbox     all of one rank's: what a transport delivers to, and what everybody above waits in

@@ -28,25 +28,21 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from threading import get_ident  # noqa: TID251 - tells threads apart; nothing waits
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
 from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.above import Channel, WatchingOwner
 from minitorch_dist.distributed.mail.pairing import Pairing
-from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, NoticeSink, PostedReceive
+from minitorch_dist.distributed.mail.receives import DISCARD, Arrival, PostedReceive, WholeSink
 from minitorch_dist.distributed.mail.recorder import Recorder
 from minitorch_dist.distributed.mail.texts import POINT_TO_POINT, MailboxTexts
 from minitorch_dist.distributed.mail.traffic import NOBODYS, MessageCounts
 from transports.clock import Deadline, picoseconds
 from transports.contract import Sink, Transport
 from transports.errors import CLOSED, Lost
-from transports.virtual.inboxes import ExplainedQuestion, Waiting
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.execution.operations import CollectiveOperation, GroupChannel
 
 AT: Final = wire.MATCH.size
 MAX_NOTICE: Final = {wire.NOTICE: 8192, wire.FAREWELL: wire.MAX_FAREWELL}  # bytes
@@ -79,39 +75,36 @@ class Mailbox(MailboxTexts):
         with self.lock:
             is_late = self._gone or receive.match in self.unclaimed
             if not is_late:
-                self._pairing.post(receive)
+                self.pairing.post(receive)
         if is_late:
             self._post_late(receive)
 
     def _post_late(self, receive: PostedReceive) -> None:
         """Post a receive when such a message is here already, or when a rank is lost."""
         with self.lock:
-            arrival = self._pairing.take_arrival(receive.source, receive.match)
+            arrival = self.pairing.take_arrival(receive.source, receive.match)
+            error: Exception | None
             if arrival is None:
                 error = self._unreachable(receive)
                 if error is None:
-                    self._pairing.post(receive)
-                else:
-                    receive.fail(error)
-                    receive.owner.fail(error)
-                return
-            sender = arrival.sender
-            misfit = self._misfit(receive, sender, arrival.header, arrival.nbytes)
-            if misfit is None and not arrival.is_whole:
-                if sender not in self._gone:
-                    arrival.claimed = receive
-                    return
-                misfit = self._loss(receive, sender, self._gone[sender].more(", in the middle of a message"))
-        if misfit is None:
+                    return self.pairing.post(receive)
+            else:
+                sender = arrival.sender
+                error = self._misfit(receive, sender, arrival.header, arrival.nbytes)
+                if error is None and not arrival.is_whole:
+                    if sender not in self._gone:
+                        arrival.claimed = receive
+                        return
+                    error = self._loss(receive, sender, self._gone[sender].more(", in the middle of a message"))
+        if error is not None:
+            self._refuse(receive, error)
+        elif arrival is not None:
             arrival.hand_over(receive)
-        else:
-            receive.fail(misfit)
-            receive.owner.fail(misfit)
 
     def is_free(self, source: int | None, match: bytes) -> bool:
         """Whether the next message of `source` with this match is nobody's yet, and none came before
         it. Asked while nothing is delivered."""
-        return self._pairing.is_free(source, match)
+        return self.pairing.is_free(source, match)
 
     def fetch(self, src: int, front: bytes, into: memoryview, is_next: Callable[[], bool]) -> bool:
         """Receive the next message of `src` without a receive, if the transport can do so at once
@@ -126,7 +119,7 @@ class Mailbox(MailboxTexts):
     def withdraw(self, receive: PostedReceive) -> bool:
         """Take a receive back; False if its message has begun to arrive."""
         with self.lock:
-            return self._pairing.withdraw(receive)
+            return self.pairing.withdraw(receive)
 
     def is_there(self, receive: PostedReceive) -> bool:
         """Look once whether it is done. In real time it often is, and no clock needs to be asked."""
@@ -143,32 +136,32 @@ class Mailbox(MailboxTexts):
         return self._wait(receive, deadline)
 
     def _wait(self, receive: PostedReceive, deadline: Deadline) -> None:
-        progress, is_done = self.transport.progress, receive
-        start = self._begin_to_wait() if self.slow else 0
-        slow, turns = self._slow_for(deadline), 0
-        while not receive.done:
-            left = deadline.left()
-            if start and (left is None or left > slow):
-                left = slow
-            progress(left, is_done)
-            if is_done():
+        for left in self._looks(receive, deadline, receive):
+            self.transport.progress(left, receive)
+            if receive.done:
                 break
             if deadline.is_over():
                 self.withdraw(receive)
                 receive.fail(DistTimeout(self.timed_out(receive, deadline.elapsed())))
-            elif start and self.clock.now() - start >= picoseconds(slow):
-                start, turns = self.clock.now(), turns + 1
-                self._tell_of_waiting(receive, slow, turns, deadline)
-        if turns and self.flight is not None:
-            self.flight.unpin()
+                break
 
-    def _begin_to_wait(self) -> int:
-        self.traffic.callers.add(get_ident())
-        return self.clock.now()
-
-    def _slow_for(self, deadline: Deadline) -> float:
-        """Seconds between two looks at what the others wait for."""
-        return min(LOOK, self.slow, self.slow if deadline.seconds is None else deadline.seconds / 2)
+    def _looks(self, receive: PostedReceive, deadline: Deadline, is_over: Callable[[], bool]) -> Iterator[float | None]:
+        """For how long to wait, again and again: until the deadline, or the next look at what the others wait for."""
+        start, turns = 0, 0
+        if self.slow:
+            self.traffic.callers.add(get_ident())
+            start = self.clock.now()
+        look = min(LOOK, self.slow, self.slow if deadline.seconds is None else deadline.seconds / 2)
+        try:
+            while True:
+                left = deadline.left()
+                yield look if start and (left is None or left > look) else left
+                if start and self.clock.now() - start >= picoseconds(look) and not is_over():
+                    start, turns = self.clock.now(), turns + 1
+                    self._tell_of_waiting(receive, look, turns, deadline)
+        finally:
+            if turns and self.flight is not None:
+                self.flight.unpin()
 
     def _tell_of_waiting(self, receive: PostedReceive, look: float, turns: int, deadline: Deadline) -> None:
         """Called each `look` seconds of a wait. Pin a note; look at the notes of those we wait for, which may come
@@ -185,16 +178,16 @@ class Mailbox(MailboxTexts):
         if told.is_integer() and int(told).bit_count() == 1 and not receive.done:
             _log.warning("still waiting: %s", self.late(receive, waited))
 
-    def watch(self, source: int, owner: CollectiveOperation, is_there: Callable[[], bool], deadline: Deadline) -> None:
+    def watch(self, source: int, owner: WatchingOwner, is_there: Callable[[], bool], deadline: Deadline) -> None:
         """Wait for something that `source` will write where `is_there` sees it (see `boards`)."""
         wanted = PostedReceive(source, owner.prefix, owner, None)  # for the texts
-        start = self._begin_to_wait() if self.slow else 0
-        slow, turns = self._slow_for(deadline), 0
 
-        def over() -> bool:
+        def is_over() -> bool:
             return is_there() or owner.error is not None or source in self._gone
 
-        while not is_there():
+        for left in self._looks(wanted, deadline, is_over):
+            if is_there():
+                return
             if owner.error is not None:
                 raise owner.error
             if source in self._gone:
@@ -203,19 +196,7 @@ class Mailbox(MailboxTexts):
                 raise owner.error or self._loss(wanted, source, self._gone[source])
             if deadline.is_over():
                 raise DistTimeout(self.timed_out(wanted, deadline.elapsed()))
-            left = deadline.left()
-            if start and (left is None or left > slow):
-                left = slow
-            self.transport.watch(left, over)
-            if start and self.clock.now() - start >= picoseconds(slow) and not over():
-                start, turns = self.clock.now(), turns + 1
-                self._tell_of_waiting(wanted, slow, turns, deadline)
-        if turns and self.flight is not None:
-            self.flight.unpin()
-
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        """The rank and the operation that a thread waits for in `progress(…, done)`."""
-        return done.waiting_for() if isinstance(done, ExplainedQuestion) else None
+            self.transport.watch(left, is_over)
 
     @property
     def gone(self) -> Mapping[int, Lost]:
@@ -227,7 +208,7 @@ class Mailbox(MailboxTexts):
         of its own, `progress` would be content with what it delivered since somebody last asked.)"""
         return self.transport.progress(0, lambda: False)
 
-    def open(self, channel: GroupChannel) -> None:
+    def open(self, channel: Channel) -> None:
         """From now on this group's messages are compared with what it does."""
         with self.lock:
             self.channels[channel.number] = channel
@@ -235,12 +216,12 @@ class Mailbox(MailboxTexts):
         for sender, said in notices:
             channel.noticed(sender, said)
 
-    def shut(self, channel: GroupChannel) -> None:
+    def shut(self, channel: Channel) -> None:
         """Forget a group, and what came for it."""
         with self.lock:
             self.channels.pop(channel.number, None)
             self._closed[channel.number] = None
-            self._pairing.forget(channel.number.to_bytes(8, "little"))
+            self.pairing.forget(channel.number.to_bytes(8, "little"))
 
     def missed(self, src: int, header: bytes) -> None:
         """A message came when this rank had left."""
@@ -249,13 +230,13 @@ class Mailbox(MailboxTexts):
 
     def strangers(self, prefix: bytes) -> list[Arrival]:
         """The messages for operations that have not begun here. The lock is held."""
-        return list(self._pairing.early(prefix))
+        return list(self.pairing.early(prefix))
 
     # ------------------------------------------------------------------------- for the transport
 
     def sink(self, src: int, header: bytes, nbytes: int) -> Sink:
         with self.lock:
-            receive = self._pairing.take_receive(src, header[:AT])
+            receive = self.pairing.take_receive(src, header[:AT])
             if receive is None:
                 return self._unexpected(src, header, nbytes)
             sink = self._into(receive, src, header, nbytes)
@@ -287,19 +268,21 @@ class Mailbox(MailboxTexts):
         if src in self.last_words:
             why = why.more(f", after it had raised {self.last_words[src]}")
         self._gone.setdefault(src, why)
-        waiting = self._pairing.waiting()
         half = self._last.get(src, (b"", None))[1]
         if isinstance(half, Arrival):
             half = half.claimed
-        if half is not None and not half.done:
-            half.fail(self._loss(half, src, why.more(", in the middle of a message")))
-            waiting.append(half)
-        for receive in waiting:
-            if not receive.done:
-                error = self._unreachable(receive)
-                if error is not None:
-                    self._pairing.withdraw(receive)
-                    receive.fail(error)
+        if half is None or half.done:
+            return self._fail_unreachable()
+        half.fail(self._loss(half, src, why.more(", in the middle of a message")))
+        self._fail_unreachable(half)
+
+    def _fail_unreachable(self, *failed: PostedReceive) -> None:
+        """Fail the receives that can wait for ever, and who posted them or those that have `failed`. The lock is held."""
+        for receive in (*self.pairing.waiting(), *failed):
+            error = None if receive.done else self._unreachable(receive)
+            if error is not None:
+                self.pairing.withdraw(receive)
+                receive.fail(error)
             if receive.error is not None:
                 receive.owner.fail(receive.error)
 
@@ -311,22 +294,12 @@ class Mailbox(MailboxTexts):
             receive.source = source
             self.post(receive)
         with self.lock:
-            for waiting in self._pairing.waiting():
-                error = self._unreachable(waiting)
-                if error is not None:
-                    self._pairing.withdraw(waiting)
-                    waiting.fail(error)
-                    waiting.owner.fail(error)
+            self._fail_unreachable()
 
-    @property
-    def pairing(self) -> Pairing:
-        return self._pairing
-
-    @pairing.setter
-    def pairing(self, pairing: Pairing) -> None:
+    def pair_by(self, pairing: Pairing) -> None:
         """Another way to pair; it takes over what waits."""
-        pairing.take_over(self._pairing)
-        self._pairing = pairing
+        pairing.take_over(self.pairing)
+        self.pairing = pairing
 
     def into(self, receive: PostedReceive, src: int, header: bytes, nbytes: int) -> Sink:
         """As `sink`, for a message that this receive was claimed for."""
@@ -348,7 +321,7 @@ class Mailbox(MailboxTexts):
     def claim(self, src: int, header: bytes) -> PostedReceive | None:
         """The receive that waits for this message, if there is one: no other message will get it."""
         with self.lock:
-            receive = self._pairing.take_receive(src, header[:AT])
+            receive = self.pairing.take_receive(src, header[:AT])
             if receive is None and not header.startswith(POINT_TO_POINT, 8):
                 channel = self.channels.get(int.from_bytes(header[:8], "little"))
                 if channel is not None:
@@ -357,7 +330,7 @@ class Mailbox(MailboxTexts):
 
     def tell_of_receives(self, act: Callable[[], None]) -> None:
         """Call `act` whenever a receive was posted. The lock is held."""
-        self._pairing.announce = act
+        self.pairing.announce = act
 
     # ---------------------------------------------------------------------------------- matching
 
@@ -371,8 +344,10 @@ class Mailbox(MailboxTexts):
         if group in self._closed:
             return DISCARD
         if sequence in MAX_NOTICE:
-            is_short = nbytes <= MAX_NOTICE[sequence]
-            return NoticeSink(nbytes, partial(self._heed, group, sequence, src)) if is_short else DISCARD
+            if nbytes > MAX_NOTICE[sequence]:
+                return DISCARD
+            said = bytearray(nbytes)
+            return WholeSink(memoryview(said), lambda: self._heed(group, sequence, src, bytes(said)))
         arrival = Arrival(self.lock, src, header, nbytes)
         self._last[src] = header, arrival
         channel = self.channels.get(group)
@@ -381,7 +356,7 @@ class Mailbox(MailboxTexts):
         sink: Sink = arrival
         if self.recorder is not None:
             sink = self.recorder.arriving(arrival, arrival, src, header, nbytes)
-        self._pairing.keep(arrival, header[:AT])
+        self.pairing.keep(arrival, header[:AT])
         return sink
 
     def _heed(self, group: int, sequence: int, sender: int, said: bytes) -> None:
@@ -415,7 +390,7 @@ class Mailbox(MailboxTexts):
             return None
         source = receive.source
         if source is None:
-            if len(self._gone) < self.world_size - 1 or self._pairing.holds(receive.match):
+            if len(self._gone) < self.world_size - 1 or self.pairing.holds(receive.match):
                 return None
             source = next(iter(self._gone))
         elif source not in self._gone:
@@ -424,7 +399,7 @@ class Mailbox(MailboxTexts):
 
     def __repr__(self) -> str:
         with self.lock:
-            posted = len(self._pairing.waiting())
-            early = len(list(self._pairing.early()))
+            posted = len(self.pairing.waiting())
+            early = len(list(self.pairing.early()))
             lost = f", lost {sorted(self._gone)}" if self._gone else ""
         return f"<Mailbox of rank {self.rank}: {posted} receives wait, {early} early messages{lost}>"

@@ -248,13 +248,22 @@ class Discard:
 DISCARD = Discard()
 
 
-class NoticeSink(Discard):
-    """The sink of a message for the mailbox itself, such as an error or a farewell: `heed` gets it whole."""
+class WholeSink:
+    """A sink that fills `view`, and calls `on_complete` when all of it is there. An empty message does not call it."""
 
-    def __init__(self, nbytes: int, heed: Callable[[bytes], None]) -> None:
-        self._octets, self._nbytes, self._heed = bytearray(), nbytes, heed
+    __slots__ = ("_filled", "_on_complete", "_view")
+
+    def __init__(self, view: memoryview, on_complete: Callable[[], None]) -> None:
+        self._view, self._filled, self._on_complete = view, 0, on_complete
 
     def write(self, piece: memoryview) -> None:
-        self._octets += piece
-        if len(self._octets) >= self._nbytes:
-            self._heed(bytes(self._octets))
+        self._view[self._filled : self._filled + piece.nbytes] = piece
+        self.advance(piece.nbytes)
+
+    def space(self) -> memoryview | None:
+        return self._view[self._filled :]
+
+    def advance(self, nbytes: int) -> None:
+        self._filled += nbytes
+        if self._filled == self._view.nbytes:
+            self._on_complete()

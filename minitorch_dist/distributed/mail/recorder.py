@@ -11,11 +11,12 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from transports.contract import Sink
 
 
-class DoingLike(Protocol):
+class Doing(Protocol):
     """The current call of a rank: an operation, or a send or a receive."""
 
     site: str
@@ -31,22 +32,6 @@ class DoingLike(Protocol):
     def describe(self) -> str: ...
 
 
-class Arriving(Protocol):
-    """A receive, or a message that came before its receive."""
-
-    came: tuple[int, int] | None
-    """Which of the messages that match alike this one is, and when it was there."""
-
-
-class Received(Arriving, Protocol):
-    """A receive that is over."""
-
-    sender: int
-    nbytes: int
-    match: bytes
-    error: Exception | None
-
-
 class Recorder(Protocol):
     sees_messages: bool
     """Whether it is to be told of each message of a collective. Then a simulation sends them one by one."""
@@ -56,26 +41,24 @@ class Recorder(Protocol):
     def now(self) -> int:
         """The clock's instant."""
 
-    def issued(self, doing: DoingLike) -> None:
+    def issued(self, doing: Doing) -> None:
         """Asked for here, and carried out beside the caller: `began` or `sent` follow."""
 
-    def began(self, doing: DoingLike) -> None:
+    def began(self, doing: Doing) -> None:
         """An operation of a group begins."""
 
-    def ended(self, doing: DoingLike, error: BaseException | None) -> None: ...
+    def ended(self, doing: Doing, error: BaseException | None) -> None: ...
 
-    def posted(self, doing: DoingLike, source: int | None) -> None:
+    def posted(self, doing: Doing, source: int | None) -> None:
         """A receive of p2p."""
 
-    def sent(
-        self, doing: DoingLike, to: int, step: int, nbytes: int, since: int, error: Exception | None = None
-    ) -> None:
+    def sent(self, doing: Doing, to: int, step: int, nbytes: int, since: int, error: Exception | None = None) -> None:
         """A send that began at `since` is over."""
 
-    def received(self, doing: DoingLike, receive: Received) -> None:
+    def received(self, doing: Doing, receive: PostedReceive) -> None:
         """The rank has what it asked for, or knows that it will not get it."""
 
-    def arriving(self, target: Arriving, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
+    def arriving(self, target: PostedReceive | Arrival, sink: Sink, src: int, header: bytes, nbytes: int) -> Sink:
         """A message begins, and goes to `sink`; sets `target.came` when the last piece comes. The
         mailbox's lock is held. The result takes the sink's place."""
 

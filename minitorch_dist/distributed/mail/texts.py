@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock  # noqa: TID251 - guards the tables; nothing waits while holding it
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from minitorch_dist.distributed.exceptions import DistMismatch, PeerLost
 from minitorch_dist.distributed.mail import wire
+from minitorch_dist.distributed.mail.above import Channel, WaitingNotes
 from minitorch_dist.distributed.mail.pairing import Pairing
 from minitorch_dist.distributed.mail.receives import Arrival, PostedReceive
 from transports.contract import Transport
 from transports.errors import Lost
 from transports.plain_text import clean
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.execution.operations import GroupChannel
-    from minitorch_dist.distributed.flight import FlightRecorder
 
 POINT_TO_POINT: Final = wire.POINT_TO_POINT.to_bytes(8, "little")
 ALIKE: Final = (
@@ -39,16 +36,16 @@ def _nothing_shown(src: int) -> bytes | None:
 class MailboxTexts:
     """The part of a mailbox that knows what the other ranks did last, and puts it into words."""
 
-    flight: FlightRecorder | None = None
+    flight: WaitingNotes | None = None
 
     def __init__(self, transport: Transport) -> None:
         self.clock, self.rank, self.lock = transport.clock, transport.rank, Lock()
-        self.channels: dict[int, GroupChannel] = {}
+        self.channels: dict[int, Channel] = {}
         self.last_words: dict[int, str] = {}  # the error that a failed rank raised, before it left
         self.left_after: Callable[[int, int], str] = _nothing_after  # (see `exit_check`)
         self.last_shown: Callable[[int], bytes | None] = _nothing_shown  # header, on a board
-        self._pairing = Pairing()
-        self.unclaimed = self._pairing.unclaimed  # messages that came early; another pairing takes it over
+        self.pairing = Pairing()
+        self.unclaimed = self.pairing.unclaimed  # messages that came early; another pairing takes it over
         self._last: dict[int, tuple[bytes, PostedReceive | Arrival | None]] = {}
         self._gone: dict[int, Lost] = {}
 
@@ -102,7 +99,7 @@ class MailboxTexts:
         """The messages that `source` sent instead, for a receive of a message. The lock is held."""
         if receive.match[8:16] != POINT_TO_POINT:
             return ""
-        early = [each.header for each in self._pairing.early() if each.sender == source]
+        early = [each.header for each in self.pairing.early() if each.sender == source]
         sends = [self.said(header) for header in early if header[8:16] == POINT_TO_POINT]
         if not sends:
             return ""

@@ -218,14 +218,8 @@ def decode(header: bytes) -> Header:
         site = header[at:].decode()
     except UnicodeDecodeError as error:
         raise WireError("a call site that is not UTF-8") from error
-    fingerprint = Fingerprint(
-        OPERATIONS[operation],
-        DTYPES[dtype],
-        shape,
-        REDUCTIONS[reduce],
-        root,
-        _algorithms.get(algorithm, f"#{algorithm}"),
-    )
+    name = _algorithms.get(algorithm, f"#{algorithm}")
+    fingerprint = Fingerprint(OPERATIONS[operation], DTYPES[dtype], shape, REDUCTIONS[reduce], root, name)
     return Header(group, sequence, step, fingerprint, site)
 
 

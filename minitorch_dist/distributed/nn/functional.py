@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.autograd.function import Function
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.distributed.reduce_op import RedOpType, ReduceOp
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor
 
@@ -59,7 +59,7 @@ class _AllGather(Function):
     @staticmethod
     def forward(ctx: Any, group: Any, tensor: Tensor) -> Any:
         ctx.group = group
-        outs = [_empty(tensor.array.shape, tensor) for _ in range(or_default(group).size())]
+        outs = [_empty(tensor.array.shape, tensor) for _ in range(resolve(group).size())]
         tensor_collectives.all_gather(outs, _own(tensor), group)
         return tuple(outs)
 
@@ -80,7 +80,7 @@ class _ReduceScatter(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         outs = _AllGather.apply(ctx.group, grad)
         if ctx.op == ReduceOp.AVG:
-            outs = [out / or_default(ctx.group).size() for out in outs]
+            outs = [out / resolve(ctx.group).size() for out in outs]
         return None, None, None, *outs
 
 

@@ -19,9 +19,8 @@ import numpy as np
 
 from minitorch_dist.distributed.algorithms.join import Join, Joinable, JoinHook
 from minitorch_dist.distributed.ddp import buckets
-from minitorch_dist.distributed.groups import global_rank_of, group_rank_of
+from minitorch_dist.distributed.groups import ProcessGroup, global_rank_of, group_rank_of, resolve
 from minitorch_dist.distributed.torch_api.object_collectives import gather_object
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
 from minitorch_dist.distributed.torch_api.tensor_collectives import all_gather
 from minitorch_dist.optim.elementwise import evaluate
 from minitorch_dist.optim.optimizer import Closure, Group, Loss, Optimizer, Params
@@ -76,7 +75,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         overlap_with_ddp: bool = False,
         **defaults: Any,
     ) -> None:
-        self.process_group = or_default(process_group)
+        self.process_group = resolve(process_group)
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         if overlap_with_ddp:
             raise NotImplementedError(
@@ -117,8 +116,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def _complete_options(self) -> None:
         """The local optimizer's defaults are also those of the groups seen here."""
         for mine, local in zip(self.param_groups, self.optim.param_groups, strict=True):
-            for name, value in local.items():
-                mine.setdefault(name, value)
+            mine.update({**local, **mine})
         self.defaults = self.optim.defaults
 
     def add_param_group(self, param_group: Group) -> None:
@@ -220,9 +218,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 def _take_options(into: list[Group], of: list[Group]) -> None:
     """Copy what groups say beside their parameters; a scheduler may have changed either side."""
     for mine, theirs in zip(into, of, strict=True):
-        for name, value in theirs.items():
-            if name != "params":
-                mine[name] = value
+        mine.update({name: value for name, value in theirs.items() if name != "params"})
 
 
 def _kind(p: TensorBase) -> tuple[Any, str]:

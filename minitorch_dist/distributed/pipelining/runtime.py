@@ -37,7 +37,7 @@ class PipelineStep:
         self.stages, self.order, self.wires, self.batch = stages, order, wires, batch
         self.losses: dict[int, Tensor] = {}
         self.spans: list[ActionSpan] = []
-        self._last = _last_backwards(order)
+        self._last = {one.stage: one for one in order if one.kind in (B, W)}  # complete their stages' gradients
 
     def carry_out(self) -> None:
         clock = world.place().clock
@@ -88,17 +88,8 @@ class PipelineStep:
 
     def _backward(self, action: Action, grads: list[Any]) -> None:
         stage, number = self.stages[action.stage], action.microbatch
-        found = stage.backward_one_chunk(
-            number,
-            self.losses.get(number) if stage.is_last else None,
-            grads,
-            full_backward=action.kind is B,
-            last_backward=action == self._last[action.stage],
-        )
+        loss = self.losses.get(number) if stage.is_last else None
+        is_last = action == self._last[action.stage]
+        found = stage.backward_one_chunk(number, loss, grads, full_backward=action.kind is B, last_backward=is_last)
         if not stage.is_first:
             self.wires.send(action.stage, number, found, BACKWARD)
-
-
-def _last_backwards(order: Order) -> dict[int, Action]:
-    """For each stage the action that completes its parameters' gradients."""
-    return {action.stage: action for action in order if action.kind in (B, W)}

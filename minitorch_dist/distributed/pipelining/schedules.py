@@ -166,7 +166,6 @@ class PipelineScheduleSingle(_PipelineSchedule):
                 f"{stage.num_stages} stages on {stage.group_size} ranks"
             )
         super().__init__([stage], n_microbatches, *args, **kwargs)
-        self._stage = stage
 
 
 class PipelineScheduleMulti(_PipelineSchedule):
@@ -281,18 +280,11 @@ class ScheduleInterleavedZeroBubble(PipelineScheduleMulti):
 
 def get_schedule_class(schedule_name: str) -> type[_PipelineSchedule]:
     """A schedule by name, in any case: "1F1B", "gpipe", "Interleaved1F1B", …"""
-    table = {cls.__name__.removeprefix("Schedule").lower(): cls for cls in _ALL}
-    try:
-        return table[schedule_name.lower()]
-    except KeyError:
-        known = ", ".join(cls.__name__.removeprefix("Schedule") for cls in _ALL)
-        raise ValueError(f"Unknown schedule name {schedule_name!r}. The valid options are {known}") from None
+    for name, cls in _BY_NAME.items():
+        if name.lower() == schedule_name.lower():
+            return cls
+    raise ValueError(f"Unknown schedule name {schedule_name!r}. The valid options are {', '.join(_BY_NAME)}")
 
 
-_ALL: list[type[_PipelineSchedule]] = [
-    ScheduleGPipe,
-    Schedule1F1B,
-    ScheduleLoopedBFS,
-    ScheduleInterleaved1F1B,
-    ScheduleInterleavedZeroBubble,
-]
+_ALL = (ScheduleGPipe, Schedule1F1B, ScheduleLoopedBFS, ScheduleInterleaved1F1B, ScheduleInterleavedZeroBubble)
+_BY_NAME: dict[str, type[_PipelineSchedule]] = {cls.__name__.removeprefix("Schedule"): cls for cls in _ALL}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
@@ -66,7 +66,7 @@ class PipelineStage:
             )
         self.submod, self.stage_index, self.num_stages = submodule, stage_index, num_stages
         self.device = devices.resolve(devices.device(device))
-        self.group = or_default(group)
+        self.group = resolve(group)
         self.group_rank, self.group_size = self.group.rank(), self.group.size()
         if self.group_size > num_stages:
             raise ValueError(

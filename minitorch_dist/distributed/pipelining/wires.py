@@ -40,10 +40,6 @@ class Meta(NamedTuple):
 Shapes = list[Meta]
 
 
-def described(tensors: Sequence[Tensor]) -> Shapes:
-    return [Meta(tuple(t.shape), t.dtype, t.requires_grad) for t in tensors]
-
-
 class PipelineMessages:
     """The messages of this rank's stages in one step after another."""
 
@@ -90,7 +86,7 @@ class PipelineMessages:
             whole = [t for t in tensors if t is not None]
             if len(whole) > MOST:
                 raise ValueError(f"stage {stage} returns {len(whole)} tensors, at most {MOST} can go on")
-            self._expected[stage, chunk] = described(whole)
+            self._expected[stage, chunk] = [Meta(tuple(t.shape), t.dtype, t.requires_grad) for t in whole]
         rank = self._ranks[target]
         if rank == self.rank:
             self._local[target, chunk, way] = [t if t is None else t.detach() for t in tensors]

@@ -27,19 +27,9 @@ from typing import Any, Final, TypeVar
 
 from minitorch_dist.distributed.callsite import callsite
 from minitorch_dist.distributed.exceptions import RpcError, RpcTimeout, WorkerLost
-from minitorch_dist.distributed.rpc import functions
+from minitorch_dist.distributed.rpc import functions, message as messages
 from minitorch_dist.distributed.rpc.members import WorkerInfo
-from minitorch_dist.distributed.rpc.message import (
-    ANSWER,
-    ONE_WAY,
-    REQUEST,
-    SYSTEM,
-    RpcMessage,
-    RpcReader,
-    RpcWriter,
-    autograd,
-    context_id,
-)
+from minitorch_dist.distributed.rpc.message import ANSWER, ONE_WAY, REQUEST, SYSTEM, RpcMessage, RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.pool import WorkerPool, how_to_wait
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker, is_ours
 from minitorch_dist.futures import Future
@@ -196,7 +186,7 @@ class Caller:
 
         A call in a context of autograd tells it. `site` is the caller's line, if it was looked up already.
         """
-        worker, context = self._worker, context_id.get()
+        worker, context = self._worker, messages.context_id.get()
         call = self._new(to, doing, timeout, is_system=False)
         call.settled, call.keeps = settled, keeps
         writer = RpcWriter(to.id, partial(worker.device_name, to), worker.trust)
@@ -205,7 +195,7 @@ class Caller:
             worker.release_dropped_refs()
         self._pool.visits += not is_ours.get()
         call.site = callsite() if site is None else site
-        writer.value(None if context is None else autograd[0].pack(writer, to.id, context))
+        writer.value(None if context is None else messages.autograd[0].pack(writer, to.id, context))
         with self._lock:
             self.issued[to.id] += 1
         return self._send(call, writer.parts())
@@ -279,7 +269,7 @@ class Caller:
         try:
             value, load = reader.value(), reader.value()
             if load is not None:
-                autograd[0].back(load, reader, message.src)
+                messages.autograd[0].back(load, reader, message.src)
         except Exception as error:
             error.add_note(f"(while reading the answer to {call})")
             call.finish(error=error)

@@ -17,21 +17,12 @@ from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from threading import Lock  # noqa: TID251 - guards one `+=`; nothing waits in here
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from minitorch_dist.distributed.codec import DamagedEncoding, UnknownName, Unsendable
 from minitorch_dist.distributed.exceptions import RpcError
-from minitorch_dist.distributed.rpc import functions
-from minitorch_dist.distributed.rpc.message import (
-    ANSWER,
-    FAILURE,
-    Pack,
-    RpcMessage,
-    RpcReader,
-    RpcWriter,
-    autograd,
-    no_load,
-)
+from minitorch_dist.distributed.rpc import functions, message as messages
+from minitorch_dist.distributed.rpc.message import ANSWER, FAILURE, Pack, RpcMessage, RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.worker import Job, RpcWorker
 from minitorch_dist.futures import Future
 
@@ -90,7 +81,7 @@ class RequestServer:
     def _run(self, message: RpcMessage) -> None:
         """Run the function of a request, and answer."""
         doing, result = "a request", None
-        pack: Pack = no_load
+        pack: Pack = messages.no_load
         try:
             reader = RpcReader(message.parts[0], message.parts[1:], self._worker.trust)
             runner = known(RUNNERS, reader.byte())
@@ -98,7 +89,7 @@ class RequestServer:
             reader.end()
             doing, function = runner(self._worker, message.src, asked)
             if load is not None:
-                pack = autograd[0].enter(load, reader, message.src)
+                pack = messages.autograd[0].enter(load, reader, message.src)
             result = function()
         except Exception as error:
             self._reply(message, FAILURE, error, pack)
@@ -110,26 +101,21 @@ class RequestServer:
 
     # -------------------------------------------------------------------------------- answering
 
-    def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = no_load) -> None:
+    def _finish(self, message: RpcMessage, result: Any, doing: str = "", pack: Pack = messages.no_load) -> None:
         """Answer with the result; with that of a future when it is there."""
-        is_later = isinstance(result, Later)
-        result = result.future if is_later else result
-        if isinstance(result, Future) and (is_later or message.is_system):
-            result.add_done_callback(lambda done: self._settle(message, done, doing, pack))
-        elif is_later:
-            self._reply(message, FAILURE, no_future(result, doing), pack)
+        if not isinstance(result, Later):
+            self._answer(message, lambda: result, doing, pack)
+        elif isinstance(result.future, Future):
+            result.future.add_done_callback(lambda done: self._answer(message, done.value, doing, pack))
         else:
-            self._answer(message, result, doing, pack)
+            self._reply(message, FAILURE, no_future(result.future, doing), pack)
 
-    def _settle(self, message: RpcMessage, future: Future[Any], doing: str, pack: Pack) -> None:
+    def _answer(self, message: RpcMessage, find: Callable[[], Any], doing: str, pack: Pack) -> None:
+        """Answer with what `find` returns, or with the error that it raises."""
         try:
-            result = future.value()
+            result = find()
         except Exception as error:
-            self._reply(message, FAILURE, error, pack)
-        else:
-            self._answer(message, result, doing, pack)
-
-    def _answer(self, message: RpcMessage, result: Any, doing: str, pack: Pack) -> None:
+            return self._reply(message, FAILURE, error, pack)
         try:
             self._reply(message, ANSWER, result, pack)
         except Unsendable as error:
@@ -138,7 +124,7 @@ class RequestServer:
         except Exception as error:
             self._reply(message, FAILURE, error)
 
-    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack = no_load) -> None:
+    def _reply(self, message: RpcMessage, kind: int, value: Any, pack: Pack = messages.no_load) -> None:
         src, worker = message.src, self._worker
         name_there = partial(worker.device_name, worker.worker(src))
         writer = RpcWriter(src, name_there, worker.trust)
@@ -150,13 +136,10 @@ class RequestServer:
                 self.served[src] += 1
 
 
-class Later:
+class Later(NamedTuple):
     """The result of a function that returns a Future for it."""
 
-    __slots__ = ("future",)
-
-    def __init__(self, future: Any) -> None:
-        self.future = future
+    future: Any
 
 
 def no_future(result: Any, doing: str) -> RuntimeError:

@@ -80,9 +80,9 @@ class Rounds:
         return all(said[src].issued.get(dst, 0) == said[dst].served.get(src, 0) for src in alive for dst in alive)
 
 
-def _join(agent: RpcAgent, src: int, said: Any) -> Future[Any]:
+def _join(agent: RpcAgent, src: int, said: Any) -> serve.Later:
     _, *counts = said  # the number of the round
-    return agent.part(Rounds).come(src, Came(*counts))
+    return serve.Later(agent.part(Rounds).come(src, Came(*counts)))
 
 
 def _missing(agent: RpcAgent, src: int, said: Any) -> list[tuple[str, float]]:

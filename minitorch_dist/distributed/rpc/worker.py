@@ -1,6 +1,6 @@
 """One worker: who it is, whom it can call, and the way of a message that arrives.
 
-    transport ─► sink ─► IncomingPart ─► arrived ─► next_job ─► takers
+    transport ─► WholeSink ─► arrived ─► next_job ─► takers
 
 RpcInbox     puts the messages together. The transport calls it from any thread
 RpcWorker    what the parts of a worker share: its caller, its server and its threads. The thread that drives takes
@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from minitorch_dist.distributed.codec import trust
-from minitorch_dist.distributed.mail.receives import DISCARD
+from minitorch_dist.distributed.mail.receives import DISCARD, WholeSink
 from minitorch_dist.distributed.rpc.members import WorkerInfo, WorkerTable
 from minitorch_dist.distributed.rpc.message import FAILURE, HEADER, WAKE, LostNotice, RpcMessage
 from minitorch_dist.tensors.devices import device
@@ -34,27 +34,6 @@ Job = Callable[[], None]
 SMALL: Final = 1 << 16
 is_ours: ContextVar[bool] = ContextVar("is_ours", default=False)  # a thread of some worker
 _log = logging.getLogger("minitorch_dist.distributed.rpc")
-
-
-class IncomingPart:
-    """A sink for one part that is not empty."""
-
-    __slots__ = ("_filled", "_on_complete", "_view")
-
-    def __init__(self, view: memoryview, on_complete: Callable[[], None]) -> None:
-        self._view, self._filled, self._on_complete = view, 0, on_complete
-
-    def write(self, piece: memoryview) -> None:
-        self._view[self._filled : self._filled + piece.nbytes] = piece
-        self.advance(piece.nbytes)
-
-    def space(self) -> memoryview | None:
-        return self._view[self._filled :]
-
-    def advance(self, nbytes: int) -> None:
-        self._filled += nbytes
-        if self._filled == self._view.nbytes:
-            self._on_complete()
 
 
 def new_memory(nbytes: int) -> memoryview:
@@ -87,7 +66,7 @@ class RpcInbox:
         else:
             complete = partial(self._take_part, message, part, parts, view)
         if nbytes:
-            return IncomingPart(view, complete)
+            return WholeSink(view, complete)
         complete()
         return DISCARD
 

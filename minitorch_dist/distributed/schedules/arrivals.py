@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules import batched_overtaking, overtaking
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
+from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Outcome, Ports, PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule
 
 FEW = 8  # ranks at one instant, on average, that are worth a vector operation
@@ -84,27 +83,17 @@ class Arrivals(Ports):
         self._last, self._from = last, of
 
 
-def play(
-    schedule: Schedule,
-    sizes: NDArray[np.int64],
-    links: Links,
-    entry: Integers,
-    tx: Integers,
-    rx: Integers,
-    root: int | None = None,
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """Message by message; by instants, where many ranks are at the same one. When each rank is done,
-    its ports are free, and messages first and last come to it."""
-    alike = len(np.unique(entry)) * FEW <= len(entry)
+def play(schedule: Schedule, sizes: Integers, links: Links, standing: PortTimes, root: int | None = None) -> Outcome:
+    """Message by message; by instants, where many ranks are at the same one."""
+    alike = len(np.unique(standing.clock)) * FEW <= len(standing.clock)
     how = batched_overtaking.play if alike else overtaking.play
-    return how(schedule, sizes, links, entry, tx, rx, root)
+    return how(schedule, sizes, links, standing, root)
 
 
 def played(of: Ports, entry: Numbers, root: int | None = None) -> Integers:
     """When each rank is done, where all ports are free at first."""
-    free = np.zeros(of.size, np.int64)
-    begin = free + np.asarray(entry, np.int64)
-    return play(of.schedule, of.sizes, of.links, begin, free, free, root)[0]
+    free = PortTimes.free(of.size)
+    return play(of.schedule, of.sizes, of.links, free._replace(clock=free.clock + entry), root)[0]
 
 
 def latest(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:

@@ -16,14 +16,12 @@ from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.ports import Ports
+from minitorch_dist.distributed.schedules.ports import Integers, Outcome, Ports, PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import Send, sides
 
-Integers = NDArray[np.int64]
 SEND, WAIT, ADD, END = range(4)
 NEVER = 1 << 60
 
@@ -90,9 +88,9 @@ class Script(Ports):
 class BatchedOvertaking:
     """`script` played from where the ranks stand."""
 
-    def __init__(self, script: Script, entry: Integers, tx: Integers, rx: Integers) -> None:
-        self.script, self.size = script, len(entry)
-        self.clock, self.tx, self.rx = entry.copy(), tx.copy(), rx.copy()
+    def __init__(self, script: Script, standing: PortTimes) -> None:
+        self.script, self.size = script, script.size
+        self.clock, self.tx, self.rx = (numbers.copy() for numbers in standing)
         self.first, self.last = np.full(self.size, NEVER), np.full(self.size, -1)
         self.at = script.begin.copy()  # what each rank does next
         self.has_landed = np.zeros(len(script.source), bool)
@@ -178,16 +176,8 @@ def _joined(parts: Any) -> Integers:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
-def play(
-    schedule: Schedule,
-    sizes: Integers,
-    links: Links,
-    entry: Integers,
-    tx: Integers,
-    rx: Integers,
-    root: int | None = None,
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+def play(schedule: Schedule, sizes: Integers, links: Links, standing: PortTimes, root: int | None = None) -> Outcome:
     """Returns the same as `overtaking.play`."""
-    played = BatchedOvertaking(Script(schedule, sizes, links, len(entry), root), entry, tx, rx)
+    played = BatchedOvertaking(Script(schedule, sizes, links, len(standing.clock), root), standing)
     played.run()
     return played.clock, played.tx, played.rx, played.first, played.last

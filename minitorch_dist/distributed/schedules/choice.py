@@ -25,15 +25,14 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from heapq import heapify, heapreplace
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-
-from minitorch_dist.distributed.schedules import domain as domains, overtaking, postings
+from minitorch_dist.distributed.schedules import domain as domains, overtaking, postings, schedule_files
 from minitorch_dist.distributed.schedules.arrivals import latest
 from minitorch_dist.distributed.schedules.formulas import least
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
+from minitorch_dist.distributed.schedules.ports import PortTimes
 from minitorch_dist.distributed.schedules.schedule import (
     BUILT_IN,
     COLLECTIVES,
@@ -66,13 +65,6 @@ def known(collective: str) -> dict[str, Schedule]:
     return {name: found for (kind, name), found in every.items() if kind == collective}
 
 
-def _files() -> ModuleType:
-    """Opened where an algorithm is named by a file, which is seldom."""
-    from minitorch_dist.distributed.schedules import schedule_files
-
-    return schedule_files
-
-
 def choose(
     collective: str,
     size: int,
@@ -102,16 +94,14 @@ def named(collective: str, algorithm: str | Schedule) -> Schedule:
         if algorithm.collective != collective:
             raise ValueError(f"{algorithm} is not a schedule of {collective}")
         return algorithm
-    found: Schedule | None
+    name, _, given = algorithm.partition(":")
     if is_address(algorithm):
-        name, _, given = _files().split(algorithm)
-        found = _files().find(collective, algorithm)
+        found, given = schedule_files.find(collective, algorithm), schedule_files.split(algorithm)[2]
     else:
-        name, _, given = algorithm.partition(":")
         found = known(collective).get(name)
     if found is None:
         raise ValueError(
-            f"no algorithm {str(name)!r} for {collective}; there are auto, {', '.join(known(collective))}, "
+            f"no algorithm {name!r} for {collective}; there are auto, {', '.join(known(collective))}, "
             "and files of your own, such as mine.py"
         )
     if not given:
@@ -134,9 +124,9 @@ def prefer(algorithm: str) -> None:
     """From here on, and in processes that are started, it is as if MINITORCH_DIST_ALGORITHM named this algorithm.
     ValueError if there is no such thing."""
     if is_address(algorithm):
-        path, *_ = _files().split(algorithm)
-        for one in _files().in_file(path):
-            if _files().find(one.collective, algorithm):
+        path, *_ = schedule_files.split(algorithm)
+        for one in schedule_files.in_file(path):
+            if schedule_files.find(one.collective, algorithm):
                 named(one.collective, algorithm)
         algorithm = f"{path.resolve()}{algorithm.removeprefix(str(path))}"
     else:
@@ -149,7 +139,7 @@ def preferred() -> list[str]:
     name = os.environ.get("MINITORCH_DIST_ALGORITHM", "")
     if not is_address(name):
         return [name] * bool(name)
-    return [name, sha256(_files().split(name)[0].read_bytes()).hexdigest()]
+    return [name, sha256(schedule_files.split(name)[0].read_bytes()).hexdigest()]
 
 
 @contextmanager
@@ -178,7 +168,7 @@ def _from_environment(collective: str) -> str | None:
 def _is_for(every: str, collective: str) -> bool:
     """Whether an algorithm that was named for all collectives has this one."""
     if is_address(every):
-        return _files().find(collective, every) is not None
+        return schedule_files.find(collective, every) is not None
     return _checked_name(every) in known(collective)
 
 
@@ -209,14 +199,8 @@ def _cheapest(
 
 
 def _least_bill(schedules: Iterable[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
-    best: tuple[int, Schedule] | None = None
-    for candidate in schedules:
-        if not postings.is_fit(candidate, size, None):
-            continue
-        time = postings.bill(candidate, size, nbytes, links)
-        if best is None or time < best[0]:
-            best = time, candidate
-    return None if best is None else best[1]
+    fit = [schedule for schedule in schedules if postings.is_fit(schedule, size, None)]
+    return min(fit, key=lambda schedule: postings.bill(schedule, size, nbytes, links), default=None)
 
 
 def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) -> Schedule | None:
@@ -245,13 +229,10 @@ def race(schedules: Sequence[Schedule], size: int, nbytes: int, links: Links) ->
 
 def _runner(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
     """The times to which a schedule comes, the last of which is when it is over."""
-    return (_played if size <= FEW and domains.is_built_in(schedule) else latest)(schedule, size, nbytes, links)
-
-
-def _played(schedule: Schedule, size: int, nbytes: int, links: Links) -> Iterator[int]:
-    free = np.zeros(size, np.int64)  # all ranks and their ports are free at 0
-    sizes = schedule.sizes(size, nbytes)
-    yield int(overtaking.play(schedule, sizes, links, free, free, free)[0].max())
+    if size > FEW or not domains.is_built_in(schedule):
+        return latest(schedule, size, nbytes, links)
+    finish, *_ = overtaking.play(schedule, schedule.sizes(size, nbytes), links, PortTimes.free(size))
+    return iter([int(finish.max())])
 
 
 def candidates(collective: str, nbytes: int, links: Links, with_gallery: bool = False) -> Iterable[Schedule]:

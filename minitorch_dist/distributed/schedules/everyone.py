@@ -62,9 +62,6 @@ class Everyone:
             return Everyone(self.size, self.turn % self.size, True)
         return self.array() % other
 
-    def __repr__(self) -> str:
-        return f"<Everyone: (rank + {self.turn}){f' % {self.size}' if self.is_round else ''}>"
-
 
 class _Turned(Everyone):
     """`(rank + turn) % size + more`: one more `% size` makes it a turn again."""
@@ -98,27 +95,6 @@ def _plain(name: str) -> Any:
     return answer
 
 
-for _name in (
-    "rsub",
-    "mul",
-    "rmul",
-    "floordiv",
-    "rfloordiv",
-    "and",
-    "rand",
-    "or",
-    "ror",
-    "xor",
-    "rxor",
-    "lshift",
-    "rlshift",
-    "rshift",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "neg",
-):
+_OPERATORS = "rsub mul rmul floordiv rfloordiv and rand or ror xor rxor lshift rlshift rshift eq ne lt le gt ge neg"
+for _name in _OPERATORS.split():
     setattr(Everyone, f"__{_name}__", _plain(f"__{_name}__"))

@@ -16,30 +16,21 @@ from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.ports import Integers, Outcome, PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import PlainStep
 
-Integers = NDArray[np.int64]
 GO_ON, ARRIVE = 0, 1
 
 
-def play(
-    schedule: Schedule,
-    sizes: Integers,
-    links: Links,
-    entry: Integers,
-    tx: Integers,
-    rx: Integers,
-    root: int | None = None,
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """When each rank is done, its ports are free, and messages first and last come to it (see
-    `sim.lockstep.Moved`)."""
-    played = _Play(schedule, sizes, links, entry, tx, rx, root)
+def play(schedule: Schedule, sizes: Integers, links: Links, standing: PortTimes, root: int | None = None) -> Outcome:
+    """Play it to the end, message by message."""
+    played = _Play(schedule, sizes, links, standing, root)
     played.run()
-    return tuple(np.array(n, np.int64) for n in (played.clock, played.tx, played.rx, played.first, played.last))  # type: ignore[return-value]
+    found = played.clock, played.tx, played.rx, played.first, played.last
+    return tuple(np.array(numbers, np.int64) for numbers in found)  # type: ignore[return-value]
 
 
 NEVER = 1 << 60
@@ -47,21 +38,12 @@ NEVER = 1 << 60
 
 class _Play:
     def __init__(
-        self,
-        schedule: Schedule,
-        sizes: Integers,
-        links: Links,
-        entry: Integers,
-        tx: Integers,
-        rx: Integers,
-        root: int | None,
+        self, schedule: Schedule, sizes: Integers, links: Links, standing: PortTimes, root: int | None
     ) -> None:
-        self.size = len(entry)
+        self.size = len(standing.clock)
         self.schedule, self.links = schedule, links
         self.sizes = [int(nbytes) for nbytes in sizes]
-        self.clock: list[int] = entry.tolist()
-        self.tx: list[int] = tx.tolist()
-        self.rx: list[int] = rx.tolist()
+        self.clock, self.tx, self.rx = (numbers.tolist() for numbers in standing)
         self.steps: list[Iterator[PlainStep]] = [schedule.plain(rank, self.size, root) for rank in range(self.size)]
         self.waits: list[PlainStep | None] = [None] * self.size  # the step in which a rank waits
         self.landed: dict[tuple[int, int], deque[int]] = {}  # lengths, by (source, rank)

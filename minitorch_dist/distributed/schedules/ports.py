@@ -14,7 +14,7 @@ message by message.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,24 @@ Integers = NDArray[np.int64]
 Numbers = Any  # an int while all ranks are alike, else Integers
 
 
-class _StepMessages(NamedTuple):
+class PortTimes(NamedTuple):
+    """Where the ranks stand: the clock of each, and when its ports are free."""
+
+    clock: Integers
+    tx: Integers
+    rx: Integers
+
+    @classmethod
+    def free(cls, size: int) -> PortTimes:
+        """All at 0. A player of a schedule copies them."""
+        return cls(*[np.zeros(size, np.int64)] * 3)
+
+
+Outcome: TypeAlias = tuple[Integers, Integers, Integers, Integers, Integers]
+"""When each rank is done, its ports are free, and messages first and last come to it (see `sim.fast.lockstep.Moved`)."""
+
+
+class StepMessages(NamedTuple):
     """Messages of one step that are under way, at most one per sender."""
 
     source: Integers
@@ -48,7 +65,7 @@ class Ports:
         self.rx: Numbers = 0
         self.sent: Numbers = 0
         self.messages = 0
-        self.under_way: list[_StepMessages] = []
+        self.under_way: list[StepMessages] = []
         self.total = schedule.total(size)
         self.cut(schedule.sizes(size, count) * itemsize)
 
@@ -89,7 +106,7 @@ class Ports:
         self.tx[who] = start + self.links.occupancy(who, to, nbytes)
         self.sent[who] += nbytes
         self.messages += len(who)
-        self.under_way.append(_StepMessages(who, to, nbytes, start))
+        self.under_way.append(StepMessages(who, to, nbytes, start))
 
     def _receive(self, who: Integers, source: Rank, chunks: Chunks, step: Any) -> None:
         source, wanted = self._of(source, who), self._bytes(chunks, who)
@@ -119,7 +136,7 @@ class Ports:
         """For each receiver the oldest message that its source has sent to it."""
         start, nbytes = np.zeros_like(who), np.zeros_like(who)
         missing = np.ones(len(who), dtype=bool)
-        left: list[_StepMessages] = []
+        left: list[StepMessages] = []
         for batch in self.under_way:
             place = np.full(self.size, -1, dtype=np.int64)
             place[batch.source] = np.arange(len(batch.source))
@@ -130,7 +147,7 @@ class Ports:
             stays = np.ones(len(batch.source), dtype=bool)
             stays[at[found]] = False
             if stays.any():
-                left.append(_StepMessages(*[column[stays] for column in batch]))
+                left.append(StepMessages(*[column[stays] for column in batch]))
         self.under_way = left
         if missing.any():
             first = int(np.flatnonzero(missing)[0])

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from minitorch_dist.distributed.device_mesh import DeviceMesh
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.reduce_op import ReduceOp
 from minitorch_dist.distributed.tensor.part import TensorPart, here
 from minitorch_dist.distributed.tensor.placements import (
@@ -30,7 +31,6 @@ from minitorch_dist.distributed.tensor.placements import (
     local_ranges,
 )
 from minitorch_dist.distributed.torch_api import tensor_collectives
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.nn.parameter import Parameter
 from minitorch_dist.tensors import devices, size as sizes
 from minitorch_dist.tensors.core import base
@@ -99,14 +99,6 @@ class DTensor(TensorPart):
     def nbytes(self) -> int:
         return self.numel() * self.array.itemsize
 
-    @property
-    def device_mesh(self) -> DeviceMesh:
-        return self._mesh  # type: ignore[no-any-return]
-
-    @property
-    def placements(self) -> tuple[Placement, ...]:
-        return self._placements
-
     def to_local(self, *, grad_placements: Any = None) -> Tensor:
         """This rank's part, sharing its memory. Gradients pass."""
         if not self.is_recorded():
@@ -126,13 +118,12 @@ class DTensor(TensorPart):
 
     def alike(self, array: Array, storage: base.Storage | None = None, cls: Any = None) -> Any:
         """A tensor of another part that lies as this one does: on memory that has a `storage`, or on this one's device."""
-        lying = self._mesh, self._placements, self._whole
+        lying = self.device_mesh, self.placements, self._whole
         return made(cls or DTensor, array, *lying, storage, self.device)
 
     def lying_alike(self, part: Tensor) -> Any:
         """A new part of the same shape as a DTensor. It has no summands: each rank has it all."""
-        lying = [Replicate() if p.is_partial() else p for p in self._placements]
-        out = made(DTensor, part.array, self._mesh, lying, self._whole, part.storage)
+        out = made(DTensor, part.array, self.device_mesh, of_gradient(self.placements), self._whole, part.storage)
         out.requires_grad = part.requires_grad
         return out
 
@@ -145,11 +136,11 @@ class DTensor(TensorPart):
     def part_of(self, value: Tensor) -> Array:
         """This rank's part of `value`, which is a whole or another DTensor, as it would lie here."""
         if isinstance(value, DTensor):
-            if value.placements != self._placements:
-                value = value.redistribute(placements=self._placements)
+            if value.placements != self.placements:
+                value = value.redistribute(placements=self.placements)
             return value._local_array()
-        mesh = self._mesh
-        return moved(value.array, self._whole, mesh, (Replicate(),) * mesh.ndim, self._placements)
+        mesh = self.device_mesh
+        return moved(value.array, self._whole, mesh, (Replicate(),) * mesh.ndim, self.placements)
 
     def adopt(self, value: Tensor) -> None:
         """Become this rank's part of `value`: what `load_state_dict(assign=True)` means. This tensor stays the same
@@ -212,7 +203,7 @@ class DTensor(TensorPart):
         """In another type, or on another device: each rank its part."""
         own = here(self)
         there = own.to(*args, **options)
-        return self if there is own else placed(there, self._mesh, self._placements, self._whole)
+        return self if there is own else placed(there, self.device_mesh, self.placements, self._whole)
 
     def cpu(self, memory_format: Any = None) -> Any:
         return self.to("cpu")
@@ -222,15 +213,15 @@ class DTensor(TensorPart):
         is_largest = np.isinf(order)
         power = np.asarray(own if is_largest else own**order, np.float64)
         op = ReduceOp.MAX if is_largest else ReduceOp.SUM
-        for axis, placement in enumerate(self._placements):
+        for axis, placement in enumerate(self.placements):
             if placement.is_shard():
-                group = self._mesh.get_group(axis)
+                group = self.device_mesh.get_group(axis)
                 tensor_collectives.all_reduce(base.new(Tensor, power), op, group)
         return (power if is_largest else power ** (1 / order)).astype(own.dtype)
 
     def full_tensor(self, *, grad_placements: Any = None) -> Tensor:
         """The whole, on every rank. Collective."""
-        return self.redistribute(placements=[Replicate()] * self._mesh.ndim).to_local()
+        return self.redistribute(placements=[Replicate()] * self.device_mesh.ndim).to_local()
 
     def redistribute(
         self,
@@ -240,10 +231,10 @@ class DTensor(TensorPart):
         async_op: bool = False,
     ) -> DTensor:
         """The same tensor, lying in another way on the same mesh. Collective, and so is its backward."""
-        if device_mesh is not None and device_mesh != self._mesh:
+        if device_mesh is not None and device_mesh != self.device_mesh:
             raise NotImplementedError("redistribute to another mesh: take full_tensor() in between")
-        wanted = checked(placements, self._mesh)
-        whole, mesh, before = self._whole, self._mesh, self._placements
+        wanted = checked(placements, self.device_mesh)
+        whole, mesh, before = self._whole, self.device_mesh, self.placements
         array = moved(self._local_array(), whole, mesh, before, wanted)
         back = of_gradient(wanted), of_gradient(before)
         vjp = here(self), lambda g: moved(row_major(g), whole, mesh, *back)
@@ -271,7 +262,7 @@ class DTensor(TensorPart):
         return placed(out, device_mesh, chosen, whole)
 
     def __repr__(self, **options: Any) -> str:
-        return f"DTensor(local_tensor={self.to_local()!r}, device_mesh={self._mesh!r}, placements={self._placements!r})"
+        return f"DTensor(local_tensor={self.to_local()!r}, device_mesh={self.device_mesh!r}, placements={self.placements!r})"
 
 
 class DParameter(DTensor, Parameter):

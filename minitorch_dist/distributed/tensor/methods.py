@@ -19,7 +19,7 @@ from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 IN_PLACE = "add_ addcdiv_ addcmul_ clamp_ copy_ div_ fill_ mul_ neg_ pow_ relu_ sub_ zero_"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from minitorch_dist.distributed.device_mesh import DeviceMesh
 from minitorch_dist.distributed.tensor.placements import Placement
 from minitorch_dist.tensors.core import grad_mode
 from minitorch_dist.tensors.core.base import TensorBase, bare
@@ -27,11 +28,11 @@ class TensorPart(Tensor):
     is_part = True
 
     @property
-    def _mesh(self) -> Any:
-        return self._lying[0]
+    def device_mesh(self) -> DeviceMesh:
+        return self._lying[0]  # type: ignore[no-any-return]
 
     @property
-    def _placements(self) -> tuple[Placement, ...]:
+    def placements(self) -> tuple[Placement, ...]:
         return self._lying[1]  # type: ignore[no-any-return]
 
     @property
@@ -40,13 +41,13 @@ class TensorPart(Tensor):
 
     def is_whole_here(self) -> bool:
         """Whether this rank has all of it."""
-        pairs = zip(self._placements, self._mesh.shape, strict=True)
+        pairs = zip(self.placements, self.device_mesh.shape, strict=True)
         return all(one.is_replicate() or size == 1 for one, size in pairs)
 
     def _refuse_part(self, name: str = "this operation") -> None:
         if not self.is_whole_here():
             raise NotImplementedError(
-                f"{name} is not offered for a DTensor that lies as {self._placements}: it would compute with this "
+                f"{name} is not offered for a DTensor that lies as {self.placements}: it would compute with this "
                 "rank's part alone. Take full_tensor() for the whole, to_local() for this rank's part, or "
                 "redistribute(placements=[Replicate()]) first. PyTorch computes with DTensors"
             )

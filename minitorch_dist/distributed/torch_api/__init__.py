@@ -1,7 +1,6 @@
 """torch's functions on tensors, over groups that move numpy arrays.
 
 tensor_arrays         between tensors and arrays: the only place where the two layers touch
-process_group         `ProcessGroup` with torch's methods
 membership            the ranks, sizes, groups and backends of a world
 subgroups             some of the ranks as groups of their own
 tensor_collectives    all_reduce and its kin

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from minitorch_dist.distributed import groups
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.overlaps import check_apart
 from minitorch_dist.distributed.torch_api.tensor_arrays import to_write
@@ -23,41 +23,36 @@ def check_same_dtype(*tensors: TensorBase) -> None:
             )
 
 
-def check_length(name: str, tensors: Sequence[object], group: Group) -> None:
+def check_length(name: str, tensors: Sequence[object], group: ProcessGroup) -> None:
     if len(tensors) != group.size():
-        raise RuntimeError(f"invalid {name} list at index 0 (expected length {group.size()}, got {len(tensors)})")
+        raise RuntimeError(f"invalid {name} list (expected length {group.size()}, got {len(tensors)})")
 
 
-def check_shapes(name: str, tensors: Sequence[TensorBase], tensor: TensorBase, only: int | None = None) -> None:
-    """Those of the list (or only that of one rank) must have the shape of `tensor`."""
-    for rank, other in enumerate(tensors):
-        if only in (None, rank) and other.array.shape != tensor.array.shape:
+def check_shapes(name: str, tensors: Sequence[TensorBase], tensor: TensorBase) -> None:
+    for place, other in enumerate(tensors):
+        if other.array.shape != tensor.array.shape:
             raise RuntimeError(
-                f"{name}: invalid tensor size at index {rank} (expected "
-                f"{_size(tensor.array.shape)}, got {_size(other.array.shape)})"
+                f"{name}: invalid tensor size at index {place} (expected {tensor.array.shape}, got {other.array.shape})"
             )
 
 
+def check_at_root(name: str, values: Sequence[object] | None, is_root: bool) -> None:
+    """The root gives this list, and no other rank does."""
+    if is_root and not values:
+        raise ValueError(f"Argument ``{name}`` must be specified on the rank that is the root.")
+    if values and not is_root:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on ranks that are not the root.")
+
+
 def parts_at_root(
-    operation: str, side: str, tensor: TensorBase, parts: Sequence[TensorBase] | None, group: Group, root: int
+    name: str, tensor: TensorBase, parts: Sequence[TensorBase] | None, group: ProcessGroup, root: int
 ) -> Sequence[TensorBase]:
-    """The list that the root gives, one tensor like `tensor` for each rank; empty on the other ranks.
-
-    `side`: which end of the messages the root is, the "source" or the "destination".
-    """
-    if group.rank() != root:
-        if parts:
-            raise ValueError(f"Argument ``{operation}_list`` must NOT be specified on non-{side} ranks.")
-        return ()
-    if not parts:
-        raise ValueError(f"Argument ``{operation}_list`` must be specified on {side} rank.")
-    check_length("input tensor" if side == "source" else "output tensor", parts, group)
-    check_shapes(operation, parts, tensor)
-    return parts
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return f"({', '.join(map(str, shape))})"
+    """The list that the root gives, one tensor like `tensor` for each rank; empty on the other ranks."""
+    check_at_root(name, parts, group.rank() == root)
+    if parts:
+        check_length(name, parts, group)
+        check_shapes(name, parts, tensor)
+    return parts or ()
 
 
 def check_own(inputs: Sequence[Array], outputs: Sequence[Array], rank: int) -> None:
@@ -70,8 +65,10 @@ def check_own(inputs: Sequence[Array], outputs: Sequence[Array], rank: int) -> N
         )
 
 
-def root_of(group: Group, rank: int | None, group_rank: int | None) -> int:
+def root_of(group: ProcessGroup, rank: int | None, group_rank: int | None, default: int | None = None) -> int:
     """The root as a group rank; torch's errors."""
+    if rank is None and group_rank is None:
+        rank = default
     if group.ranks == tuple(range(group.world.world_size)):
         given = rank if group_rank is None else group_rank
         if given is not None and not 0 <= given < group.size() and None in (rank, group_rank):
@@ -95,34 +92,21 @@ def all_to_write(tensors: Sequence[TensorBase], name: str) -> tuple[list[Array],
 def check_pair(large: TensorBase, small: TensorBase, size: int, name: str) -> None:
     """One tensor must hold as much as `size` of the other, in the same type. torch's gloo backend looks
     at these two itself, so both errors are RuntimeErrors there."""
-    if large.dtype is not small.dtype:
-        raise RuntimeError(f"{name}: invalid tensor type: {large.dtype} is not {small.dtype}")
-    if large.array.size != small.array.size * size:
+    if large.dtype is not small.dtype or large.array.size != small.array.size * size:
         raise RuntimeError(
-            f"{name} tensor size must be equal to world_size times the other's: {large.array.size} "
-            f"elements are not {size} times {small.array.size}"
+            f"{name}: one tensor must have the other's dtype and {size} times as many elements, but they are "
+            f"{large.dtype}[{large.array.size}] and {small.dtype}[{small.array.size}]"
         )
 
 
-def split(array: Array, sizes: Sequence[int] | None, group: Group, name: str) -> list[Array]:
+def split(array: Array, sizes: Sequence[int] | None, group: ProcessGroup, name: str) -> list[Array]:
     """The parts of an array for each rank, by rows; even ones if no sizes are given."""
-    length = len(array)
-    if not sizes:
-        if length % group.size():
-            raise RuntimeError(
-                f"Tensor's dim 0 does not divide equally across group size: {name} has {length} rows "
-                f"for {group.size()} ranks; pass {name}_split_sizes"
-            )
-        sizes = [length // group.size()] * group.size()
-    if len(sizes) != group.size():
+    length, size = len(array), group.size()
+    sizes = sizes or [length // size] * size
+    if len(sizes) != size or sum(sizes) != length:
         raise RuntimeError(
-            f"Number of tensor splits not equal to group size: {name}_split_sizes has {len(sizes)} "
-            f"entries for {group.size()} ranks"
-        )
-    if sum(sizes) != length:
-        raise RuntimeError(
-            f"Split sizes doesn't match total dim 0 size: {name}_split_sizes adds up to "
-            f"{sum(sizes)}, but there are {length} rows"
+            f"{name} has {length} rows for {size} ranks, and {list(sizes)} does not divide them equally, or as was asked. "
+            f"{name}_split_sizes has a number of rows for each rank, which add up to all rows"
         )
     ends = np.cumsum([0, *sizes])
     return [array[start:stop] for start, stop in pairwise(ends)]

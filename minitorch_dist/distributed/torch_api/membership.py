@@ -5,12 +5,9 @@ torch's functions that only ask. A group of None is the whole world.
 
 from __future__ import annotations
 
-import warnings
-
 from minitorch_dist.distributed import backends, groups, world
 from minitorch_dist.distributed.backends import Backend
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.work import Work
+from minitorch_dist.distributed.groups import ProcessGroup, resolve
 from minitorch_dist.tensors import devices
 from transports.stores.store import Store
 
@@ -36,7 +33,7 @@ is_nccl_available = backends.is_nccl_available
 
 
 def _get_default_group() -> ProcessGroup:
-    return or_default(None)
+    return resolve(None)
 
 
 def _get_default_store() -> Store:
@@ -81,7 +78,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
         >>> sim.run(dist.get_world_size, 3).results
         [3, 3, 3]
     """
-    return or_default(group).size() if groups.is_member(group) else -1
+    return resolve(group).size() if groups.is_member(group) else -1
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
@@ -98,7 +95,7 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The ranks of the world that are in the group, by group rank. KeyError for what is no group, as in torch."""
     if group is not None and not isinstance(group, ProcessGroup):
         raise KeyError(f"{group!r} is no process group" if groups.is_member(group) else groups.IS_OUTSIDE)
-    return list(or_default(group).ranks)
+    return list(resolve(group).ranks)
 
 
 def _known(group: ProcessGroup) -> ProcessGroup:
@@ -122,7 +119,7 @@ def get_backend(group: ProcessGroup | None = None) -> str:
     """
     if not groups.is_member(group):
         raise ValueError("Invalid process group specified")
-    which = or_default(group)
+    which = resolve(group)
     if which.is_closed:
         raise ValueError(
             f"Process group {which} is not initialized in the world group map. Please initialize the group first."
@@ -136,12 +133,3 @@ def get_default_backend_for_device(device: str | devices.device) -> str:
     if found is None:
         raise ValueError(f"Default backend not registered for device : {device}")
     return found
-
-
-def warn_not_in_group(operation: str, depth: int = 1) -> Work | None:
-    """Warn of a call for a group without this rank, at the user's line: `depth` functions of ours above this one."""
-    warnings.warn(
-        f"Running {operation} on global rank {get_rank()} which does not belong to the given group.",
-        stacklevel=2 + depth,
-    )
-    return None

@@ -13,15 +13,14 @@ from typing import Any
 
 from minitorch_dist.distributed import groups, point_to_point
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup, joined, resolve
 from minitorch_dist.distributed.mail.receives import Array
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.overlaps import check_apart, copied_where_shared
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import repeated
 from minitorch_dist.distributed.torch_api import objects
-from minitorch_dist.distributed.torch_api.membership import get_rank, warn_not_in_group
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
-from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensor, is_plain, to_send
+from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensor, is_plain, to_send, to_write
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -55,13 +54,11 @@ def isend(
         >>> sim.run(shift, 3).results
         [2.0, 0.0, 1.0]
     """
-    if not groups.is_member(group):
-        warn_not_in_group("isend")
+    if (which := joined(group, "isend")) is None:
         return None
-    which = or_default(group)
     to = groups.canonical_rank(which, dst, group_dst)
     check_tensor(tensor, "tensor")
-    return which.send([tensor], to, tag)
+    return point_to_point.isend(which, to_send(tensor), to, tag, output=[tensor])
 
 
 def irecv(
@@ -96,13 +93,15 @@ def irecv(
         [1.0, 0.0]
     """
     check_tensor(tensor, "tensor")
-    if not groups.is_member(group):
-        warn_not_in_group("irecv")
+    if (which := joined(group, "irecv")) is None:
         return None
-    which = or_default(group)
-    if src is None and group_src is None:
-        return which.recv_anysource([tensor], tag)
-    return which.recv([tensor], groups.canonical_rank(which, src, group_src), tag)
+    is_any = src is None and group_src is None
+    return _begin_receive(which, tensor, None if is_any else groups.canonical_rank(which, src, group_src), tag)
+
+
+def _begin_receive(which: ProcessGroup, tensor: TensorBase, source: int | None, tag: int) -> Work:
+    array, written = to_write(tensor)
+    return point_to_point.irecv(which, array, source, tag, output=[tensor], arrived=written)
 
 
 def send(
@@ -135,31 +134,20 @@ def send(
         >>> sim.run(program, 2).results
         [5.0, 10.0]
     """
-    if not is_plain(tensor):
-        return _send_copy(tensor, dst, group, tag, group_dst)
-    array = tensor.array
+    is_whole = is_plain(tensor)
+    if not is_whole:
+        check_tensor(tensor, "tensor")
+    array = tensor.array if is_whole else to_send(tensor)
     kind = _kind("send", dst, group_dst, tag, array)
     prepared = repeated(group, kind, _prepared_send, array, dst, group_dst, tag)
-    if prepared is None:
-        warn_not_in_group("send")
-    else:
+    if prepared is not None:
         prepared.run(array)
 
 
-def _send_copy(tensor: TensorBase, dst: Any, group: Any, tag: int, group_dst: Any) -> None:
-    """Send what is not in one piece; or it is not a tensor."""
-    if groups.is_member(group):
-        check_tensor(tensor, "tensor")
-        array = to_send(tensor)
-        _prepared_send(groups.resolve(group), array, dst, group_dst, tag).run(array)
-    else:
-        warn_not_in_group("send", 2)
-
-
-def _prepared_send(which: Group, array: Array, dst: Any, group_dst: Any, tag: int) -> PreparedSend:
+def _prepared_send(which: ProcessGroup, array: Array, dst: Any, group_dst: Any, tag: int) -> PreparedSend:
     to = groups.canonical_rank(which, dst, group_dst)
     _not_oneself(which, to, "destination")
-    return PreparedSend(which, array.dtype, array.shape, to, tag)
+    return PreparedSend(which, Fingerprint("send", array.dtype, array.shape), to, tag)
 
 
 def recv(
@@ -213,9 +201,9 @@ def recv(
     return src if src is not None else groups.global_rank_of(which, group_src or 0)
 
 
-def _prepared_receive(which: Group, array: Array, src: Any, group_src: Any, tag: int) -> PreparedReceive:
+def _prepared_receive(which: ProcessGroup, array: Array, src: Any, group_src: Any, tag: int) -> PreparedReceive:
     source = groups.canonical_rank(which, src, group_src)
-    return PreparedReceive(which, array.dtype, array.shape, source, tag)
+    return PreparedReceive(which, Fingerprint("send", array.dtype, array.shape), source, tag)
 
 
 def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tuple[Any, ...]:
@@ -224,7 +212,7 @@ def _kind(name: str, peer: Any, group_peer: Any, tag: Any, array: Array) -> tupl
     return name, types, peer, group_peer, tag, array.dtype, array.shape
 
 
-def _not_oneself(group: Group, rank: int, kind: str) -> None:
+def _not_oneself(group: ProcessGroup, rank: int, kind: str) -> None:
     if group.ranks[rank] == group.world.rank:
         raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
 
@@ -258,10 +246,8 @@ def send_object_list(
         >>> sim.run(program, 2).results[1]
         ['hello', 3]
     """
-    if not groups.is_member(group):
-        warn_not_in_group("send_object_list")
+    if (which := joined(group, "send_object_list")) is None:
         return
-    which = or_default(group)
     to = groups.canonical_rank(which, dst, group_dst)
     _not_oneself(which, to, "destination")
     objects.check_list(object_list, "object_list")
@@ -297,10 +283,9 @@ def recv_object_list(
         >>> sim.run(program, 2).results
         [None, 0]
     """
-    if not groups.is_member(group):
-        warn_not_in_group("recv_object_list")
+    if (which := joined(group, "recv_object_list")) is None:
         return -1
-    which, source = or_default(group), None
+    source = None
     if src is not None or group_src is not None:
         source = groups.canonical_rank(which, src, group_src)
         _not_oneself(which, source, "source")
@@ -350,23 +335,9 @@ class P2POp:
             )
         check_tensor(tensor, "tensor")
         self.op, self.tensor, self.tag = op, tensor, tag
-        self.group = or_default(group)
+        self.group = resolve(group)
         self.group_peer = groups.canonical_rank(self.group, peer, group_peer)
         self.peer = self.group.ranks[self.group_peer]
-
-    def __repr__(self) -> str:
-        own, peer = get_rank(self.group), self.group_peer
-        src, dst = (own, peer) if self.op is isend else (peer, own)
-        return (
-            f"P2POp({self.op.__name__} pg={self.group.group_name}, group_src={src}, "
-            f"group_dst={dst},  {tuple(self.tensor.array.shape)}, {self.tensor.dtype})"
-        )
-
-
-def _check_receives(ops: list[P2POp], receives: list[int], written: list[Array]) -> None:
-    """Messages of one rank come in their order, so they may go to one place. Those of several must not."""
-    if len({(ops[number].group_peer, ops[number].tag) for number in receives}) > 1:
-        check_apart(written, lambda at: f"the tensor of p2p_op_list[{receives[at]}]")
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
@@ -398,19 +369,16 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
         raise IndexError("``p2p_op_list`` is empty: there is no operation to begin")
     if any(op.group is not p2p_op_list[0].group for op in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
-    receives = [number for number, op in enumerate(p2p_op_list) if op.op is irecv]
-    written = [p2p_op_list[number].tensor.array for number in receives]
-    _check_receives(p2p_op_list, receives, written)
+    numbered = [*enumerate(p2p_op_list)]
+    receives = [(number, op) for number, op in numbered if op.op is irecv]
+    sends = [(number, op) for number, op in numbered if op.op is isend]
+    written = [op.tensor.array for _, op in receives]
+    if len({(op.group_peer, op.tag) for _, op in receives}) > 1:  # messages of one rank come in their order
+        check_apart(written, lambda at: f"the tensor of p2p_op_list[{receives[at][0]}]")
+    arrays = copied_where_shared([to_send(op.tensor) for _, op in sends], written)
     works: dict[int, Work] = {}
-    sent: list[tuple[int, Array]] = []
-    for number, op in enumerate(p2p_op_list):
-        if op.op is isend:
-            (array,) = copied_where_shared([to_send(op.tensor)], written)
-            sent.append((number, array))
-    for number in receives:  # first, so that messages find their receives posted
-        op = p2p_op_list[number]
-        works[number] = op.group.recv([op.tensor], op.group_peer, op.tag)
-    for number, array in sent:
-        op = p2p_op_list[number]
+    for number, op in receives:  # first, so that messages find their receives posted
+        works[number] = _begin_receive(op.group, op.tensor, op.group_peer, op.tag)
+    for (number, op), array in zip(sends, arrays, strict=True):
         works[number] = point_to_point.isend(op.group, array, op.group_peer, op.tag, output=[op.tensor])
-    return [works[number] for number in range(len(p2p_op_list))]
+    return [works[number] for number, _ in numbered]

@@ -15,16 +15,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed import bootstrap, groups
+from minitorch_dist.distributed import bootstrap
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.groups import ProcessGroup, joined
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules import BUILT_IN
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from minitorch_dist.distributed.torch_api import objects
-from minitorch_dist.distributed.torch_api.collective_arguments import root_of
-from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup, or_default
+from minitorch_dist.distributed.torch_api.collective_arguments import check_at_root, root_of
 
 _LENGTH: Final = struct.Struct("<Q")
 
@@ -85,12 +84,10 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
         >>> sim.run(program, 2).results[1]
         ['rank 0', 'rank 1']
     """
-    if not groups.is_member(group):
-        warn_not_in_group("all_gather_object")
+    if (which := joined(group, "all_gather_object")) is None:
         return
-    which = or_default(group)
     objects.check_list(object_list, "object_list")
-    _demand(len(object_list) == which.size(), "object_list", len(object_list), which)
+    _demand_all("object_list", object_list, which)
     mine = {which.rank(): objects.to_bytes(obj)}
     found = travel(which, "all_gather_object", BUILT_IN["all_gather", "bruck"], mine)
     for rank, octets in found.items():
@@ -124,24 +121,16 @@ def gather_object(
         >>> sim.run(program, 2).results
         [[0, 1], None]
     """
-    if not groups.is_member(group):
-        warn_not_in_group("gather_object")
+    if (which := joined(group, "gather_object")) is None:
         return
-    which = or_default(group)
-    root = root_of(which, 0 if dst is None and group_dst is None else dst, group_dst)
-    is_root = which.rank() == root
-    if is_root and not object_gather_list:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    if not is_root and object_gather_list:
-        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
-    if is_root and object_gather_list:
-        given = len(object_gather_list)
-        _demand(given == which.size(), "object_gather_list", given, which)
+    root = root_of(which, dst, group_dst, 0)
+    check_at_root("object_gather_list", object_gather_list, which.rank() == root)
+    if object_gather_list:
+        _demand_all("object_gather_list", object_gather_list, which)
     mine = {which.rank(): objects.to_bytes(obj)}
     found = travel(which, "gather_object", BUILT_IN["gather", "binomial"], mine, root)
-    if is_root and object_gather_list:
-        for rank in range(which.size()):
-            object_gather_list[rank] = objects.from_bytes(found[rank])
+    if object_gather_list:
+        object_gather_list[:] = [objects.from_bytes(found[rank]) for rank in range(which.size())]
 
 
 def broadcast_object_list(
@@ -171,11 +160,9 @@ def broadcast_object_list(
         >>> sim.run(program, 2).results
         [0.1, 0.1]
     """
-    if not groups.is_member(group):
-        warn_not_in_group("broadcast_object_list")
+    if (which := joined(group, "broadcast_object_list")) is None:
         return
-    which = or_default(group)
-    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    root = root_of(which, src, group_src, 0)
     is_root = which.rank() == root
     objects.check_list(object_list, "object_list")
     mine = {0: objects.to_bytes(object_list)} if is_root else {}
@@ -217,27 +204,24 @@ def scatter_object_list(
         >>> sim.run(program, 2).results
         ['a', 'b']
     """
-    if not groups.is_member(group):
-        warn_not_in_group("scatter_object_list")
+    if (which := joined(group, "scatter_object_list")) is None:
         return
-    which = or_default(group)
-    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
+    root = root_of(which, src, group_src, 0)
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
     mine: dict[int, bytes] = {}
     if which.rank() == root:
         if scatter_object_input_list is None:
             raise ValueError("source rank must provide non-None scatter_object_input_list")
-        given = len(scatter_object_input_list)
-        _demand(given == which.size(), "scatter_object_input_list", given, which)
+        _demand_all("scatter_object_input_list", scatter_object_input_list, which)
         mine = {r: objects.to_bytes(value) for r, value in enumerate(scatter_object_input_list)}
     found = travel(which, "scatter_object_list", BUILT_IN["scatter", "binomial"], mine, root)
     scatter_object_output_list[0] = objects.from_bytes(found[which.rank()])
 
 
-def _demand(fits: bool, name: str, given: int, group: ProcessGroup) -> None:
-    if not fits:
-        raise ValueError(f"{name} has {given} entries for a group of {group.size()} ranks")
+def _demand_all(name: str, given: list[Any], group: ProcessGroup) -> None:
+    if len(given) != group.size():
+        raise ValueError(f"{name} has {len(given)} entries for a group of {group.size()} ranks")
 
 
 def monitored_barrier(
@@ -270,11 +254,9 @@ def monitored_barrier(
         ...     sim.run(program, 3).results
         [True, None, True]
     """
-    if not groups.is_member(group):
-        warn_not_in_group("monitored_barrier")
+    if (which := joined(group, "monitored_barrier")) is None:
         return
-    which, nothing = or_default(group), np.empty(0, np.uint8)
-    limit = which.timeout
+    nothing, limit = np.empty(0, np.uint8), which.timeout
     if timeout is not None:
         if isinstance(timeout, float):
             warnings.warn(

@@ -8,9 +8,8 @@ from typing import Any
 
 from minitorch_dist.distributed import bootstrap
 from minitorch_dist.distributed.backends import Backend, transport_for
-from minitorch_dist.distributed.groups import is_member
+from minitorch_dist.distributed.groups import ProcessGroup, is_member
 from minitorch_dist.distributed.new_groups import new_groups
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.tensors import devices
 
 
@@ -90,9 +89,5 @@ def new_subgroups_by_enumeration(
             if rank in where:
                 raise ValueError(f"Rank {rank} has appeared in both subgroup {where[rank]} and {ranks}")
             where[rank] = ranks
-    return own_and_all(_made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc))
-
-
-def own_and_all(made: list[ProcessGroup]) -> tuple[ProcessGroup | None, list[ProcessGroup]]:
-    """The group that this rank is in, or None; and all."""
+    made = _made(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc)
     return next((group for group in made if is_member(group)), None), made

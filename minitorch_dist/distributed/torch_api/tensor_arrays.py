@@ -20,34 +20,20 @@ from minitorch_dist.tensors.core.base import TensorBase
 def check_tensor(value: Any, name: str) -> None:
     if not isinstance(value, TensorBase):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor "
-            f"but got {type(value)} instead."
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor but got {type(value)} instead."
         )
     if value.is_part:
-        _refuse_part(name)
+        raise NotImplementedError(
+            f"collectives and messages take ordinary tensors, and `{name}` is a DTensor: to_local() is this rank's part, "
+            "full_tensor() the whole, and redistribute() does the collectives that other placements need"
+        )
 
 
 def check_tensors(values: Any, name: str) -> None:
     if not isinstance(values, list):
-        raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] "
-            f"but got {type(values)} instead."
-        )
-    if not all(isinstance(value, TensorBase) for value in values):
-        raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor] "
-            f"but got {type(values)} with elements of type {[type(value) for value in values]}."
-        )
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` to be a list, but got {type(values)}.")
     for value in values:
-        if value.is_part:
-            _refuse_part(name)
-
-
-def _refuse_part(name: str) -> None:
-    raise NotImplementedError(
-        f"collectives and messages take ordinary tensors, and `{name}` is a DTensor: to_local() is this rank's part, "
-        "full_tensor() the whole, and redistribute() does the collectives that other placements need"
-    )
+        check_tensor(value, name)
 
 
 def is_plain(tensor: Any) -> bool:

@@ -11,16 +11,15 @@ for each kind of call, and the like of it is then only run (`prepared.repeated`)
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 from numpy import may_share_memory
 
-from minitorch_dist.distributed import collectives, groups
+from minitorch_dist.distributed import bootstrap, collectives
 from minitorch_dist.distributed.collectives import flat
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup, joined
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy
 from minitorch_dist.distributed.overlaps import copied_where_shared
 from minitorch_dist.distributed.prepared import Algorithm, How, PreparedCall, repeated
@@ -36,8 +35,6 @@ from minitorch_dist.distributed.torch_api.collective_arguments import (
     root_of,
     split,
 )
-from minitorch_dist.distributed.torch_api.membership import warn_not_in_group
-from minitorch_dist.distributed.torch_api.process_group import ProcessGroup
 from minitorch_dist.distributed.torch_api.tensor_arrays import check_tensor, check_tensors, is_plain, to_send, to_write
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.tensors.core.base import TensorBase
@@ -86,30 +83,30 @@ def broadcast(
         >>> sim.run(program, 3).results
         [2.0, 2.0, 2.0]
     """
-    if algorithm is None and not async_op and is_plain(tensor):
-        array = tensor.array
-        kind = "broadcast", src, group_src, array.dtype, array.shape
-        prepared = repeated(group, kind, _prepared_broadcast, array, src, group_src)
-        if prepared is None:
-            return warn_not_in_group("broadcast")
-        prepared.run({"work": flat(array)})
-        if prepared.rank != prepared.root:
-            tensor.storage.version += 1
+    is_whole = is_plain(tensor)
+    if not is_whole:
+        check_tensor(tensor, "tensor")
+    array, written = tensor.array, None
+    kind = "broadcast", algorithm, src, group_src, array.dtype, array.shape
+    prepared = repeated(group, kind, _prepared_broadcast, array, src, group_src, algorithm)
+    if prepared is None:
         return None
-    if not groups.is_member(group):
-        return warn_not_in_group("broadcast")
-    which = groups.resolve(group)
-    root = root_of(which, src, group_src)
-    check_tensor(tensor, "tensor")
-    if which.rank() == root:
-        how = How(algorithm, async_op, [tensor])
-        return collectives.broadcast(which, to_send(tensor), root, how)
-    array, written = to_write(tensor)
-    return collectives.broadcast(which, array, root, How(algorithm, async_op, [tensor], written))
+    is_root = prepared.rank == prepared.root
+    if is_whole and not async_op:
+        prepared.run({"work": flat(array)})
+        tensor.storage.version += not is_root
+        return None
+    if is_root:
+        array = to_send(tensor)
+    else:
+        array, written = to_write(tensor)
+    return prepared.run({"work": flat(array)}, how=How(algorithm, async_op, [tensor], written))
 
 
-def _prepared_broadcast(which: Group, array: Array, src: Any, group_src: Any) -> PreparedCall:
-    return collectives.prepare_broadcast(which, array, root_of(which, src, group_src))
+def _prepared_broadcast(
+    which: ProcessGroup, array: Array, src: Any, group_src: Any, algorithm: Algorithm
+) -> PreparedCall:
+    return collectives.prepare_broadcast(which, array, root_of(which, src, group_src), algorithm)
 
 
 def all_reduce(
@@ -150,22 +147,22 @@ def all_reduce(
         kind = "all_reduce", id(op), array.dtype, array.shape
         prepared = repeated(group, kind, _prepared_all_reduce, array, op)
         if prepared is None:
-            return warn_not_in_group("all_reduce")
+            return None
         prepared.run({"work": flat(array)})
         tensor.storage.version += 1
         return None
     return _all_reduce(tensor, op, group, async_op, algorithm)
 
 
-def _prepared_all_reduce(which: Group, array: Array, op: Op) -> PreparedCall:
+def _prepared_all_reduce(which: ProcessGroup, array: Array, op: Op) -> PreparedCall:
     return collectives.prepare_all_reduce(which, array, reduction_of(op, array.dtype))
 
 
 def _all_reduce(tensor: TensorBase, op: Op, group: Any, async_op: bool, algorithm: Algorithm) -> Work | None:
     check_tensor(tensor, "tensor")
-    if not groups.is_member(group):
-        return warn_not_in_group("all_reduce", 2)
-    reduction, which = reduction_of(op, tensor.array.dtype), groups.resolve(group)
+    if (which := joined(group, "all_reduce", 2)) is None:
+        return None
+    reduction = reduction_of(op, tensor.array.dtype)
     array, written = to_write(tensor)
     how = How(algorithm, async_op, [tensor], written)
     return collectives.all_reduce(which, array, reduction, how)
@@ -206,16 +203,12 @@ def reduce(
         >>> sim.run(program, 3).results
         [3.0, 1.0, 1.0]
     """
-    if not groups.is_member(group):
-        return warn_not_in_group("reduce")
-    which = groups.resolve(group)
+    if (which := joined(group, "reduce")) is None:
+        return None
     root = root_of(which, dst, group_dst)
     check_tensor(tensor, "tensor")
     reduction = reduction_of(op, tensor.array.dtype, "reduce")
-    array: Any = to_send(tensor)
-    written: Callable[[], None] | None = None
-    if which.rank() == root:
-        array, written = to_write(tensor)
+    array, written = to_write(tensor) if which.rank() == root else (to_send(tensor), None)
     how = How(algorithm, async_op, [tensor], written)
     return collectives.reduce(which, array, root, reduction, how)
 
@@ -254,11 +247,10 @@ def all_gather(
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
     check_same_dtype(*tensor_list, tensor)
-    if not groups.is_member(group):
-        return warn_not_in_group("all_gather")
-    which = groups.resolve(group)
+    if (which := joined(group, "all_gather")) is None:
+        return None
     check_length("output tensor", tensor_list, which)
-    check_shapes("all_gather", tensor_list, tensor, only=which.rank())
+    check_shapes("tensor_list", tensor_list[which.rank() :][:1], tensor)
     outputs, written = all_to_write(tensor_list, "tensor_list")
     how = How(algorithm, async_op, tensor_list, written)
     return collectives.all_gather(which, to_send(tensor), outputs, how)
@@ -296,42 +288,33 @@ def all_gather_single(
         [0.0, 0.0, 1.0, 1.0]
     """
     output, input = output_tensor, input_tensor
-    if algorithm is None and is_plain(output) and is_plain(input):
-        array, given = output.array, input.array
-        kind = _all_gather_kind(array, given)
-        prepared = repeated(group, kind, _prepared_all_gather, output, input)
-        if prepared is None:
-            return warn_not_in_group("all_gather_single")
-        if async_op:
-            how = How(None, True, [output], to_write(output)[1])
-            return collectives.run_all_gather_into(prepared, given, array, how)
+    is_whole = is_plain(output) and is_plain(input)
+    if not is_whole:
+        check_tensor(input, "input_tensor")
+        check_tensor(output, "output_tensor")
+    array, given = output.array, input.array
+    kind = _all_gather_kind(array, given, algorithm)
+    prepared = repeated(group, kind, _prepared_all_gather, output, input, algorithm)
+    if prepared is None:
+        return None
+    if is_whole and not async_op:
         collectives.run_all_gather_into(prepared, given, array)
         output.storage.version += 1
         return None
-    return _all_gather_single(output, input, group, async_op, algorithm)
-
-
-def _prepared_all_gather(which: Group, output: TensorBase, input: TensorBase) -> PreparedCall:
-    check_pair(output, input, which.size(), "output")
-    return collectives.prepare_all_gather_into(which, input.array, output.array)
-
-
-def _all_gather_single(
-    output: TensorBase, input: TensorBase, group: Any, async_op: bool, algorithm: Algorithm
-) -> Work | None:
-    check_tensor(input, "input_tensor")
-    check_tensor(output, "output_tensor")
-    if not groups.is_member(group):
-        return warn_not_in_group("all_gather_single", 2)
-    which = groups.resolve(group)
-    check_pair(output, input, which.size(), "output")
     array, written = to_write(output)
     how = How(algorithm, async_op, [output], written)
-    return collectives.all_gather_into(which, to_send(input), array, how)
+    return collectives.run_all_gather_into(prepared, to_send(input), array, how)
 
 
-def _all_gather_kind(array: Array, given: Array) -> Any:
-    return "all_gather", given.dtype, given.shape, array.dtype, array.shape
+def _prepared_all_gather(
+    which: ProcessGroup, output: TensorBase, input: TensorBase, algorithm: Algorithm
+) -> PreparedCall:
+    check_pair(output, input, which.size(), "output")
+    return collectives.prepare_all_gather_into(which, input.array, output.array, algorithm)
+
+
+def _all_gather_kind(array: Array, given: Array, algorithm: Algorithm = None) -> Any:
+    return "all_gather_single", algorithm, given.dtype, given.shape, array.dtype, array.shape
 
 
 def prepare_all_gather(array: Array, given: Array, which: ProcessGroup) -> None:
@@ -379,11 +362,10 @@ def gather(
     if gather_list:
         check_tensors(gather_list, "gather_list")
     check_same_dtype(tensor, *(gather_list or ()))
-    if not groups.is_member(group):
-        return warn_not_in_group("gather")
-    which = groups.resolve(group)
-    root = root_of(which, 0 if dst is None and group_dst is None else dst, group_dst)
-    parts = parts_at_root("gather", "destination", tensor, gather_list, which, root)
+    if (which := joined(group, "gather")) is None:
+        return None
+    root = root_of(which, dst, group_dst, 0)
+    parts = parts_at_root("gather_list", tensor, gather_list, which, root)
     outputs, written = all_to_write(parts, "gather_list")
     how = How(algorithm, async_op, list(parts), written)
     return collectives.gather(which, to_send(tensor), outputs or None, root, how)
@@ -429,11 +411,10 @@ def scatter(
     if scatter_list:
         check_tensors(scatter_list, "scatter_list")
     check_same_dtype(tensor, *(scatter_list or ()))
-    if not groups.is_member(group):
-        return warn_not_in_group("scatter")
-    which = groups.resolve(group)
-    root = root_of(which, 0 if src is None and group_src is None else src, group_src)
-    parts = parts_at_root("scatter", "source", tensor, scatter_list, which, root)
+    if (which := joined(group, "scatter")) is None:
+        return None
+    root = root_of(which, src, group_src, 0)
+    parts = parts_at_root("scatter_list", tensor, scatter_list, which, root)
     array, written = to_write(tensor)
     inputs = [to_send(part, beside=array) for part in parts] or None
     how = How(algorithm, async_op, [tensor], written)
@@ -476,9 +457,8 @@ def reduce_scatter(
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
     check_same_dtype(output, *input_list)
-    if not groups.is_member(group):
-        return warn_not_in_group("reduce_scatter")
-    which = groups.resolve(group)
+    if (which := joined(group, "reduce_scatter")) is None:
+        return None
     check_length("input tensor", input_list, which)
     reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
     inputs = [to_send(part) for part in input_list]
@@ -528,7 +508,7 @@ def reduce_scatter_single(
         kind = "reduce_scatter", id(op), given.dtype, given.shape, array.dtype, array.shape
         prepared = repeated(group, kind, _prepared_reduce_scatter, output, input, op)
         if prepared is None:
-            return warn_not_in_group("reduce_scatter_single")
+            return None
         source, work = flat(given), flat(array)
         own = PostponedCopy(work, source) if prepared.size == 1 else None
         prepared.run({"source": source, "work": work}, own)
@@ -536,9 +516,8 @@ def reduce_scatter_single(
         return None
     check_tensor(output, "output")
     check_tensor(input, "input")
-    if not groups.is_member(group):
-        return warn_not_in_group("reduce_scatter_single")
-    which = groups.resolve(group)
+    if (which := joined(group, "reduce_scatter_single")) is None:
+        return None
     check_pair(input, output, which.size(), "input")
     reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
     array, written = to_write(output)
@@ -546,7 +525,7 @@ def reduce_scatter_single(
     return collectives.reduce_scatter_from(which, array, to_send(input), reduction, how)
 
 
-def _prepared_reduce_scatter(which: Group, output: TensorBase, input: TensorBase, op: Op) -> PreparedCall:
+def _prepared_reduce_scatter(which: ProcessGroup, output: TensorBase, input: TensorBase, op: Op) -> PreparedCall:
     check_pair(input, output, which.size(), "input")
     reduction = reduction_of(op, output.array.dtype, "reduce_scatter")
     return collectives.prepare_reduce_scatter_from(which, output.array, reduction)
@@ -587,12 +566,11 @@ def all_to_all(
         >>> sim.run(program, 2).results
         [[0.0, 10.0], [1.0, 11.0]]
     """
-    if not groups.is_member(group):
-        return warn_not_in_group("all_to_all")
+    if (which := joined(group, "all_to_all")) is None:
+        return None
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
     check_same_dtype(*output_tensor_list, *input_tensor_list)
-    which = groups.resolve(group)
     check_length("output tensor", output_tensor_list, which)
     check_length("input tensor", input_tensor_list, which)
     outputs, written = all_to_write(output_tensor_list, "output_tensor_list")
@@ -643,31 +621,33 @@ def all_to_all_single(
         kind = "all_to_all", given.dtype, given.shape, array.dtype, array.shape
         prepared = repeated(group, kind, _prepared_all_to_all, output, input)
         if prepared is None:
-            return warn_not_in_group("all_to_all_single")
+            return None
         collectives.run_all_to_all_of_one(prepared, array, given)
         output.storage.version += 1
         return None
-    if not groups.is_member(group):
-        return warn_not_in_group("all_to_all_single")
+    if (which := joined(group, "all_to_all_single")) is None:
+        return None
     check_tensor(output, "output")
     check_tensor(input, "input")
-    which = groups.resolve(group)
     array, written = to_write(output)
     given = to_send(input, beside=array)
     check_same_dtype(output, input)
-    outputs = split(array, output_split_sizes, which, "output")
-    inputs = split(given, input_split_sizes, which, "input")
-    check_own(inputs, outputs, which.rank())
+    parts = _cut(which, array, given, output_split_sizes, input_split_sizes)
     how = How(algorithm, async_op, [output], written)
-    return collectives.all_to_all(which, outputs, inputs, how, "all_to_all_single")
+    return collectives.all_to_all(which, *parts, how, "all_to_all_single")
 
 
-def _prepared_all_to_all(which: Group, output: TensorBase, input: TensorBase) -> PreparedCall:
+def _prepared_all_to_all(which: ProcessGroup, output: TensorBase, input: TensorBase) -> PreparedCall:
     check_same_dtype(output, input)
-    outputs = split(output.array, None, which, "output")
-    inputs = split(input.array, None, which, "input")
+    return collectives.prepare_all_to_all(which, *_cut(which, output.array, input.array), name="all_to_all_single")
+
+
+def _cut(which: ProcessGroup, output: Array, input: Array, *sizes: list[int] | None) -> tuple[list[Array], list[Array]]:
+    """The parts of both for each rank."""
+    output_sizes, input_sizes = sizes or (None, None)
+    outputs, inputs = split(output, output_sizes, which, "output"), split(input, input_sizes, which, "input")
     check_own(inputs, outputs, which.rank())
-    return collectives.prepare_all_to_all(which, outputs, inputs, name="all_to_all_single")
+    return outputs, inputs
 
 
 def barrier(
@@ -701,34 +681,18 @@ def barrier(
         >>> sim.run(program, 3).time  # two milliseconds and the messages, in picoseconds
         2010000000
     """
-    if algorithm is None and not async_op and device_ids is None and timeout is None:
-        prepared = repeated(group, "barrier", collectives.prepare_barrier)
-        return warn_not_in_group("barrier") if prepared is None else prepared.run({})
-    if not groups.is_member(group):
-        return warn_not_in_group("barrier")
+    prepared = repeated(group, ("barrier", algorithm), collectives.prepare_barrier, algorithm)
+    if prepared is None:
+        return None
+    if not async_op and device_ids is None and timeout is None:
+        return prepared.run({})
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
-    if timeout is not None and not isinstance(timeout, timedelta):
-        raise TypeError(f"Expected timeout argument to be of type datetime.timedelta, got {timeout}")
+    if timeout is not None:
+        bootstrap.check_timeout(timeout)
     limit = None if timeout is None else timeout.total_seconds()
-    which = groups.resolve(group)
-    return collectives.barrier(which, How(algorithm, async_op, [], None, limit))
+    return prepared.run({}, how=How(algorithm, async_op, [], None, limit))
 
 
-def _old_name(new: Callable[..., Any], old: str) -> Callable[..., Any]:
-    def renamed(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"torch.distributed.{old} is a private function and will be deprecated. Please use "
-            f"torch.distributed.{new.__name__} instead.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return new(*args, **kwargs)
-
-    return renamed
-
-
-all_gather_into_tensor = all_gather_single
-reduce_scatter_tensor = reduce_scatter_single
-_all_gather_base = _old_name(all_gather_single, "_all_gather_base")
-_reduce_scatter_base = _old_name(reduce_scatter_single, "_reduce_scatter_base")
+all_gather_into_tensor = _all_gather_base = all_gather_single
+reduce_scatter_tensor = _reduce_scatter_base = reduce_scatter_single

@@ -8,8 +8,8 @@ from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.ops.layers.multihead import multi_head_attention
-from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.normalization import Affine
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

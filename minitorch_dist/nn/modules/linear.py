@@ -8,7 +8,7 @@ from typing import Any
 from minitorch_dist.nn import functional as F, init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

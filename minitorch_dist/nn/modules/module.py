@@ -30,8 +30,8 @@ from minitorch_dist.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices, dtypes, ledger
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.ops.elementwise import copying
-from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 Convert = Callable[[Any], Any]

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from minitorch_dist.nn import init
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.ops.layers import recurrent
-from minitorch_dist.tensors.ops.making import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 

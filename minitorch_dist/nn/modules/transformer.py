@@ -16,7 +16,7 @@ from minitorch_dist.nn.modules.dropout import Dropout
 from minitorch_dist.nn.modules.linear import Linear
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.modules.normalization import LayerNorm
-from minitorch_dist.tensors.ops.making import creation
+from minitorch_dist.tensors.makers import creation
 from minitorch_dist.tensors.tensor import Tensor
 
 Activation = Callable[[Any], Any]

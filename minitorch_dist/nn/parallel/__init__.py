@@ -3,20 +3,16 @@
     data_parallel  distributed
 
 `DistributedDataParallel`, with a process for each rank, stands in `distributed.ddp`. Its names are also here, as in
-PyTorch, and `distributed` is imported when one of them is asked for.
+PyTorch, and `distributed` is imported when one of them is asked for. Type checkers read `__init__.pyi`.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minitorch_dist import not_offered
 from minitorch_dist.nn.parallel.data_parallel import DataParallel as DataParallel
-
-if TYPE_CHECKING:
-    from minitorch_dist.distributed.ddp import DistributedDataParallel as DistributedDataParallel
-    from minitorch_dist.distributed.ddp.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
 
 
 def __getattr__(name: str) -> Any:

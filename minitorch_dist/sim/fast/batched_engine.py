@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from minitorch_dist.distributed.exceptions import DistMismatch
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.prepared import OVER_TRANSPORT, Algorithm, MakeVector, PreparedCall, links_of
@@ -48,6 +48,14 @@ TOGETHER = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier
 Integers = NDArray[np.int64]
 
 
+class GroupFacts(NamedTuple):
+    """The facts about the links of a group, which are found out once."""
+
+    links: Links  # as its choices see them
+    wires: topology_links.DeclaredLinks | None  # exact; None where a port is shared
+    nodes: Integers | None  # each rank's node, if they differ
+
+
 class BatchedEngine(MessageEngine):
     """The collectives of all ranks of one simulated world. Groups of `many` and more ranks carry out
     a collective together; None means that no group does. `adding` is the time to combine one byte."""
@@ -58,9 +66,7 @@ class BatchedEngine(MessageEngine):
         self._chosen: dict[Any, tuple[Schedule, Fingerprint]] = {}
         self._by_rank: set[Schedule] = set()  # that cannot say their steps for all ranks at once
         self._pending: dict[tuple[int, int], PendingCollective] = {}
-        self._wires: dict[int, topology_links.DeclaredLinks | None] = {}
-        self._links: dict[int, Links] = {}  # by group, as its choices see them
-        self._nodes: dict[int, Integers | None] = {}  # by group: each rank's node, if they differ
+        self._facts: dict[int, GroupFacts] = {}  # by group
         self._last: dict[int, int] = {}  # by rank: when the last message of a meeting reached it
         self._moved: dict[Any, lockstep.Moved] = {}
         self._meters: dict[Any, lockstep.Meters] = {}
@@ -75,10 +81,10 @@ class BatchedEngine(MessageEngine):
     # ------------------------------------------------------------------------ for the collectives
 
     def choose(
-        self, group: Group, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
+        self, group: ProcessGroup, collective: str, said: Fingerprint, nbytes: int, algorithm: Algorithm
     ) -> tuple[Schedule, Fingerprint]:
         """All ranks share what was chosen for one of them."""
-        links = self._links_of(group)
+        links = self.facts(group).links
         key = group.size(), links, collective, said, nbytes, algorithm, len(choice.changes)
         found = self._chosen.get(key)
         if found is None:
@@ -89,11 +95,17 @@ class BatchedEngine(MessageEngine):
                 self._by_rank.add(found[0])
         return found
 
-    def _links_of(self, group: Group) -> Links:
-        number = group.channel.number
-        found = self._links.get(number)
+    def facts(self, group: ProcessGroup) -> GroupFacts:
+        number, ranks = group.channel.number, group.channel.ranks
+        found = self._facts.get(number)
         if found is None:
-            found = self._links[number] = links_of(group)
+            node_of, topology = self.medium.node_of, self.medium.network.topology
+            nodes = [] if node_of is None else [node_of(rank) for rank in ranks]
+            found = self._facts[number] = GroupFacts(
+                links_of(group),
+                topology_links.wires_of(topology, ranks, self.adding),
+                np.array(nodes, np.int64) if len(set(nodes)) > 1 else None,
+            )
         return found
 
     def carry_out(
@@ -116,7 +128,7 @@ class BatchedEngine(MessageEngine):
             self._is_unwatched(call)
             and call.size >= (self.many or 0)
             and call.schedule.collective in TOGETHER
-            and self._wires_of(call.group) is not None
+            and self.facts(call.group).wires is not None
         )
 
     def _is_unwatched(self, call: PreparedCall) -> bool:
@@ -138,13 +150,6 @@ class BatchedEngine(MessageEngine):
             and not self.adding
             and len(self._light.rows(call, vector).source) <= payloadless.MOST
         )
-
-    def _wires_of(self, group: Group) -> topology_links.DeclaredLinks | None:
-        number = group.channel.number
-        if number not in self._wires:
-            topology, ranks = self.medium.network.topology, group.channel.ranks
-            self._wires[number] = topology_links.wires_of(topology, ranks, self.adding)
-        return self._wires[number]
 
     def meet(self, call: PreparedCall, operation: CollectiveOperation, arrays: Mapping[Any, Array]) -> None:
         pending, rank = self._met(call, operation, arrays), call.rank
@@ -198,7 +203,7 @@ class BatchedEngine(MessageEngine):
             began = int(pending.entry.min())
             if began <= self.medium.latest and began < self.clock.now():
                 self.medium.crossings += 1  # others have gone where these should have been
-            moved = self._moved_together(group, pending, schedule, nbytes, meters)
+            moved = self._moved_together(group, pending, schedule, nbytes, int(meters.messages.sum()))
             if moved is not None:
                 self._pass(pending, ranks, moved, meters)
                 return
@@ -206,31 +211,23 @@ class BatchedEngine(MessageEngine):
         self.operations["light"] += 1
         pending.done = pending.ended
 
-    def _meters_of(self, group: Group, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
-        nodes = self._nodes_of(group)
+    def _meters_of(self, group: ProcessGroup, schedule: Schedule, nbytes: Integers, size: int) -> lockstep.Meters:
+        nodes = self.facts(group).nodes
         key = schedule, size, nbytes.tobytes(), None if nodes is None else group.channel.number
         meters = self._meters.get(key)
         if meters is None:
             meters = self._meters[key] = lockstep.meters(schedule, nbytes, size, nodes)
         return meters
 
-    def _nodes_of(self, group: Group) -> Integers | None:
-        """The node of each of its ranks; None where nothing leaves a node."""
-        number, node_of = group.channel.number, self.medium.node_of
-        if number not in self._nodes:
-            nodes = [] if node_of is None else [node_of(rank) for rank in group.channel.ranks]
-            self._nodes[number] = np.array(nodes, np.int64) if len(set(nodes)) > 1 else None
-        return self._nodes[number]
-
     def _moved_together(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers, meters: lockstep.Meters
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers, messages: int
     ) -> lockstep.Moved | None:
         """None where messages that come afterwards could meet these, and these are few enough to be
         sent one by one."""
-        ranks, links = group.channel.ranks, self._wires_of(group)
+        ranks, links = group.channel.ranks, self.facts(group).wires
         assert links is not None
         tx, rx = map(np.array, self.medium.ports(ranks))
-        are_few = int(meters.messages.sum()) <= payloadless.MOST
+        are_few = messages <= payloadless.MOST
         if are_few and self.medium.is_moving:
             return None
         try:
@@ -287,10 +284,10 @@ class BatchedEngine(MessageEngine):
             self._send_out(call.group, pending, call.schedule, nbytes)
 
     def _send_out(
-        self, group: Group, pending: PendingCollective, schedule: Schedule, nbytes: Integers
+        self, group: ProcessGroup, pending: PendingCollective, schedule: Schedule, nbytes: Integers
     ) -> payloadless.Traffic:
         key = schedule, pending.size, nbytes.tobytes(), group.channel.number
-        links = self._wires_of(group)
+        links = self.facts(group).wires
         assert links is not None
         rows = self._rows.get(key, lambda: batched_overtaking.Script(schedule, nbytes, links, pending.size))
         return pending.begin(self.medium, rows, group.channel.ranks)

@@ -13,15 +13,13 @@ length: it is computed once and kept. That is the engine `closed`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minitorch_dist.distributed.schedules.arrivals import Arrivals, Overtaken, play
-from minitorch_dist.distributed.schedules.everyone import Everyone
 from minitorch_dist.distributed.schedules.links import Links
-from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports
+from minitorch_dist.distributed.schedules.ports import Integers, Numbers, Ports, PortTimes
 from minitorch_dist.distributed.schedules.schedule import Schedule
 
 
@@ -58,13 +56,14 @@ class Meters:
     between_nodes: Integers | None = None  # of `nbytes`; None: nothing leaves a node
 
 
-KEPT = 64  # answers of one simulation
+KEPT = 64  # answers of one simulation, of ranks that do not come at one instant
+Begin: TypeAlias = tuple[Numbers, Numbers, Numbers]  # clocks and both ports: numbers while all ranks are alike
 
 
 class CountingPorts(Ports):
     """Counts what each rank sends and receives. `nodes`: on which node each rank is, where they differ."""
 
-    def __init__(self, schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None) -> None:
+    def __init__(self, schedule: Schedule, sizes: Integers, size: int, nodes: Integers | None = None) -> None:
         super().__init__(schedule, size, 0, 1, Links(), 0)
         self.cut(sizes)
         self.nodes, self.between_nodes = nodes, np.zeros(size, np.int64)
@@ -112,7 +111,7 @@ class CountingPorts(Ports):
             self.between_nodes += self._leaves[turn] * self._round_bytes(step.send)[0]
 
 
-def meters(schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integers | None = None) -> Meters:
+def meters(schedule: Schedule, sizes: Integers, size: int, nodes: Integers | None = None) -> Meters:
     """`sizes`: bytes of each chunk. `nodes`: on which node each rank is, where they differ."""
     meter = CountingPorts(schedule, sizes, size, nodes)
     for step in schedule.everyone(size):
@@ -124,7 +123,7 @@ def meters(schedule: Schedule, sizes: NDArray[np.int64], size: int, nodes: Integ
 
 def move(
     schedule: Schedule,
-    sizes: NDArray[np.int64],
+    sizes: Integers,
     links: Links,
     entry: Integers,
     tx: Integers,
@@ -137,53 +136,32 @@ def move(
     `kept` is for what need not be computed twice. Overtaken if messages overtake, and it shall not be
     played message by message.
     """
-    size, first = len(entry), int(entry[0])
-    latest = max(int(entry.max()), int(tx.max()), int(rx.max()))
-    if links.alike and latest == first == int(entry.min()):
-        key = schedule, size, sizes.tobytes(), links
-        found = None if kept is None else kept.get(key)
-        if found is None:
-            found = _moved(schedule, sizes, size, links, 0, 0, 0, "closed", plays)
-            if kept is not None:
-                kept[key] = found
-        return found.later(first)
-    start = int(entry.min())  # all that matters is relative to it; a port that was free is free
-    entry, tx, rx = entry - start, np.maximum(tx - start, 0), np.maximum(rx - start, 0)
-    asked = schedule, sizes.tobytes(), id(links), entry.tobytes(), tx.tobytes(), rx.tobytes()
-    found = None if kept is None else kept.get(asked)
+    start, latest = int(entry.min()), max(int(entry.max()), int(tx.max()), int(rx.max()))
+    begin: Begin = 0, 0, 0
+    if not links.alike or latest > start:  # all that matters is relative to it; a port that was free is free
+        begin = entry - start, np.maximum(tx - start, 0), np.maximum(rx - start, 0)
+    kept = {} if kept is None else kept
+    asked = schedule, len(entry), sizes.tobytes(), links if links.alike else id(links), np.array(begin).tobytes()
+    found = kept.get(asked)
     if found is None:
-        try:
-            found = _moved(schedule, sizes, size, links, entry, tx.copy(), rx.copy(), "lockstep")
-        except Overtaken:
-            if not plays:
-                raise
-            found = Moved(*play(schedule, sizes, links, entry, tx, rx), "one by one")
-        if kept is not None and len(kept) < KEPT:
+        found = _moved(schedule, sizes, len(entry), links, begin, plays)
+        if found.how == "closed" or len(kept) < KEPT:
             kept[asked] = found
     return found.later(start)
 
 
-def _moved(
-    schedule: Schedule,
-    sizes: NDArray[np.int64],
-    size: int,
-    links: Links,
-    entry: Numbers,
-    tx: Numbers,
-    rx: Numbers,
-    how: str,
-    plays: bool = True,
-) -> Moved:
+def _moved(schedule: Schedule, sizes: Integers, size: int, links: Links, begin: Begin, plays: bool) -> Moved:
+    is_closed = isinstance(begin[0], int)
+    own = PortTimes(*[np.full(size, each, np.int64) for each in begin])
     try:
-        ports = Arrivals(schedule, size, 0, links, entry, tx, rx)
+        ports = Arrivals(schedule, size, 0, links, *begin)
         ports.cut(sizes)
-        for step in schedule(Everyone(size), size):
+        for step in schedule.everyone(size):
             ports.take(step)
         ports.check_end()
     except Overtaken:
-        if how != "closed" or not plays:
+        if not plays:
             raise
-        nothing = np.zeros(size, np.int64)
-        return Moved(*play(schedule, sizes, links, nothing, nothing, nothing), how)
+        return Moved(*play(schedule, sizes, links, own), "closed" if is_closed else "one by one")
     clock, tx, rx = (ports.spread(numbers) for numbers in (ports.clock, ports.tx, ports.rx))
-    return Moved(clock, tx, rx, ports.first, ports.last, how)
+    return Moved(clock, tx, rx, ports.first, ports.last, "closed" if is_closed else "lockstep")

@@ -159,6 +159,7 @@ class CollectiveRank:
     # ------------------------------------------------------------- what its messages see of a rank
 
     landed = None  # it need not know when its own messages land
+    is_over = False
 
     def take(self, message: Any) -> None:
         self.traffic.has_landed[message.number] = True
@@ -169,7 +170,7 @@ class CollectiveRank:
     def lose(self, *_: object) -> None:
         raise AssertionError("what is disturbed goes by real messages")
 
-    kill = lose
+    kill = set_out = lose
 
     def __repr__(self) -> str:
         what = f"waits for message {self.awaits}" if self.awaits >= 0 else "goes on"

@@ -13,32 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.reductions import CombineFunction
-from minitorch_dist.distributed.schedules import steps as steps_of
-from minitorch_dist.distributed.schedules.everyone import Everyone
+from minitorch_dist.distributed.schedules.links import Links
+from minitorch_dist.distributed.schedules.ports import Integers, Ports, StepMessages
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, Schedule
-from minitorch_dist.distributed.schedules.steps import Chunks, Exchange, Receive, Send, Span
+from minitorch_dist.distributed.schedules.steps import Chunks, Combine, Exchange, Span
 from minitorch_dist.sim.fast.addition_order import PIECE, AdditionOrder
 
 Array = NDArray[Any]
-Integers = NDArray[np.int64]
 LONG = 256  # elements of a chunk, from which on it is worth to add chunk by chunk
 ROOM = 1 << 23  # bytes of all ranks that are worked on at once; beside them stand some copies
-
-
-class _FoldedMessages(NamedTuple):
-    """Messages under way, at most one per sender."""
-
-    source: Integers
-    to: Integers
-    start: Integers  # of each message in `values`
-    length: Integers
-    values: Array
 
 
 def all_reduce(schedule: Schedule, vectors: Sequence[Array], sizes: Integers, combine: CombineFunction) -> None:
@@ -122,9 +111,8 @@ def _done(schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunc
         is_ours = built_in is not None and built_in.steps is schedule.steps
         if is_ours and schedule.name == "ring":
             return round_the_ring(held, sizes, combine)
-        if is_ours and whole:  # all ranks get the same bits: one rank's will do
-            return step_by_step(schedule, held, sizes, combine, 0)[:1]
-        return step_by_step(schedule, held, sizes, combine)
+        rows = step_by_step(schedule, held, sizes, combine)
+        return rows[:1] if is_ours and whole else rows  # all ranks get the same bits: one rank's will do
 
 
 def _parts(held: Array, sizes: Integers, size: int, whole: bool) -> list[Array]:
@@ -157,105 +145,51 @@ def round_the_ring(held: Array, sizes: Integers, combine: CombineFunction) -> Ar
     return total[None]
 
 
-def step_by_step(
-    schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction, only: int | None = None
-) -> Array:
-    """Any schedule. One row for each rank, scratch cut off; with `only`, that rank's row is right, and
-    nothing is computed that it does not depend on."""
-    size = len(held)
-    fold = _Fold(schedule, held, sizes, combine)
-    steps = list(schedule(Everyone(size), size))
-    for step, needed in zip(steps, _needed(steps, size, only), strict=True):
-        fold.take(step, needed)
-    return fold.held.reshape(size, -1)[:, : held.shape[1]]
+def step_by_step(schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction) -> Array:
+    """Any schedule. One row for each rank, scratch cut off."""
+    fold = ValuePorts(schedule, held, sizes, combine)
+    for step in schedule.everyone(len(held)):
+        fold.take(step)
+    return fold.held.reshape(len(held), -1)[:, : held.shape[1]]
 
 
-def _needed(steps: Sequence[Any], size: int, only: int | None) -> list[NDArray[np.bool_]]:
-    """For each step, whose values matter after it."""
-    needed = np.full(size, only is None)
-    found = []
-    if only is not None:
-        needed[only] = True
-    for step in reversed(steps):
-        found.append(needed)
-        if isinstance(step, Exchange | Receive) and step.only is not False and not needed.all():
-            who = np.flatnonzero(needed & _mask(step.only, size))
-            needed = needed.copy()
-            needed[_of(step.source, who)] = True
-    return found[::-1]
+class ValuePorts(Ports):
+    """The same walk through a schedule as that of the clocks, with values for times."""
 
-
-def _mask(only: Any, size: int) -> NDArray[np.bool_]:
-    return np.full(size, True) if only is True else np.asarray(only, bool)
-
-
-class _Fold:
     def __init__(self, schedule: Schedule, held: Array, sizes: Integers, combine: CombineFunction) -> None:
-        self.size, self.combine = len(held), combine
-        self.total = schedule.total(self.size)
-        self.sizes = np.concatenate([sizes, sizes])  # scratch after the chunks
-        self.offsets = np.concatenate([[0], np.cumsum(self.sizes)])
-        self.width = int(self.offsets[-1])
+        super().__init__(schedule, len(held), 0, 1, Links(), 0)
+        self.cut(sizes)  # scratch comes after the chunks
+        self.combine = combine
+        self.width = int(self.ends[-1])
         rows = np.zeros((self.size, self.width), held.dtype)
         rows[:, : held.shape[1]] = held
         self.held = rows.reshape(-1)
-        self.under_way: list[_FoldedMessages] = []
+        self.values = self.held[:0]  # of messages under way
 
-    def take(self, step: Any, needed: NDArray[np.bool_]) -> None:
-        if step.only is False:
-            return
-        every = np.flatnonzero(_mask(step.only, self.size))
-        who = every[needed[every]]  # who receives
-        if isinstance(step, Exchange | Send):
-            senders = every[needed[_of(step.to, every)]]
-            if len(senders):
-                self._send(senders, step.to, step.send if isinstance(step, Exchange) else step.chunks)
-        if not len(who):
-            return
-        if isinstance(step, Exchange):
-            self._receive(who, step.source, step.receive, step.reduce)
-        elif isinstance(step, Receive):
-            self._receive(who, step.source, step.chunks, step.reduce)
-        elif isinstance(step, steps_of.Combine):
-            into = self._places(who, step.into)
-            theirs = self._places(who, step.of).take(self.held)
-            if step.reduce:
-                mine = into.take(self.held)
-                theirs = self.combine(mine, theirs, out=mine)
-            into.give(self.held, theirs)
+    def _goes_round(self, step: Exchange) -> bool:
+        return False
 
-    def _send(self, who: Integers, to: Any, chunks: Chunks) -> None:
+    def _send(self, who: Integers, to: Any, chunks: Chunks, step: Any) -> None:
         places = self._places(who, chunks)
-        length = places.length
-        start = np.cumsum(length) - length
+        start = len(self.values) + np.cumsum(places.length) - places.length
+        self.under_way.append(StepMessages(who, self._of(to, who), places.length, start))
         values = places.take(self.held)
-        self.under_way.append(_FoldedMessages(who, _of(to, who), start, length, values))
+        self.values = np.concatenate([self.values, values]) if len(self.values) else values
 
-    def _receive(self, who: Integers, source: Any, chunks: Chunks, reduce: bool) -> None:
-        source = _of(source, who)
-        left = []
-        for batch in self.under_way:
-            at = np.full(self.size, -1, np.int64)
-            at[batch.source] = np.arange(len(batch.source))
-            index = at[source]
-            found = (index >= 0) & (batch.to[index] == who)
-            if not found.any():
-                left.append(batch)
-                continue
-            taken = index[found]
-            values = batch.values
-            if not np.array_equal(taken, np.arange(len(batch.source))):
-                values = _ElementRanges(batch.start[taken], batch.length[taken]).take(values)
-            self._put(who[found], source[found], chunks, values, reduce)
-            who, source = who[~found], source[~found]
-            stays = np.ones(len(batch.source), bool)
-            stays[taken] = False
-            if stays.any():
-                rest = batch.length[stays]
-                values = _ElementRanges(batch.start[stays], rest).take(batch.values)
-                start = np.cumsum(rest) - rest
-                left.append(_FoldedMessages(batch.source[stays], batch.to[stays], start, rest, values))
-        self.under_way = left
+    def _receive(self, who: Integers, source: Any, chunks: Chunks, step: Any) -> None:
+        source = self._of(source, who)
+        theirs = _ElementRanges(*self._pick(who, source, step)).take(self.values)
+        if not self.under_way:
+            self.values = self.held[:0]
+        self._put(who, source, chunks, theirs, step.reduce)
+
+    def _combine(self, who: Integers, step: Combine) -> None:
+        into = self._places(who, step.into)
+        theirs = self._places(who, step.of).take(self.held)
+        if step.reduce:
+            mine = into.take(self.held)
+            theirs = self.combine(mine, theirs, out=mine)
+        into.give(self.held, theirs)
 
     def _put(self, who: Integers, source: Integers, chunks: Chunks, theirs: Array, reduce: bool) -> None:
         places = self._places(who, chunks)
@@ -293,7 +227,7 @@ class _Fold:
     def _spans(self, chunks: Chunks, who: Integers) -> list[tuple[Integers, Integers]]:
         """Begin and length, in elements of a row, of each part of a message."""
         if isinstance(chunks, Span):
-            start, number = _of(chunks.start, who) % self.total, _of(chunks.count, who)
+            start, number = self._of(chunks.start, who) % self.total, self._of(chunks.count, who)
             before = np.minimum(number, self.total - start)
             spans = [self._span(start, before)]
             if (number > before).any():  # round the end
@@ -301,19 +235,11 @@ class _Fold:
             return spans
         if isinstance(chunks, tuple):
             return [span for part in chunks for span in self._spans(part, who)]
-        return [self._span(_of(chunks, who), np.ones(len(who), np.int64))]
+        return [self._span(self._of(chunks, who), np.ones(len(who), np.int64))]
 
     def _span(self, start: Integers, number: Integers) -> tuple[Integers, Integers]:
-        begin = self.offsets[start]
-        return begin, self.offsets[start + number] - begin
-
-
-def _of(value: Any, who: Integers) -> Integers:
-    """The entries of `value`, a number or one per rank, for these ranks."""
-    if isinstance(value, Everyone):
-        value = value.array()
-    value = np.asarray(value, dtype=np.int64)
-    return value[who] if value.ndim else np.full(len(who), value)
+        begin = self.ends[start]
+        return begin, self.ends[start + number] - begin
 
 
 class _ElementRanges:

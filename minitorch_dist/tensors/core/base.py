@@ -90,11 +90,7 @@ class TensorBase:
         if self._grad_fn is not None:
             if value:
                 return
-            raise RuntimeError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a "
-                "computed variable in a subgraph that doesn't require differentiation use "
-                "var_no_grad = var.detach()."
-            )
+            raise RuntimeError("you can only change requires_grad flags of leaf variables: take detach() of this one")
         if value and self.array.dtype.kind in "iub":
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if value and self._inference and current_mode() != INFERENCE:
@@ -105,14 +101,8 @@ class TensorBase:
     def grad(self: T) -> T | None:
         """The gradient collected by the last backward passes; None until there was one."""
         if self._grad is None and self._grad_fn is not None and not self._retains_grad:
-            warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
-                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
-                "non-leaf Tensor.",
-                UserWarning,
-                stacklevel=2,
-            )
+            words = "The .grad of a tensor that is not a leaf is None after backward(), unless retain_grad() was called before."
+            warnings.warn(words, UserWarning, stacklevel=2)
         return self._grad  # type: ignore[no-any-return]
 
     @grad.setter
@@ -125,14 +115,10 @@ class TensorBase:
             mine, theirs = self.array, value.array
             if (theirs.shape, theirs.dtype) != (mine.shape, mine.dtype):
                 raise RuntimeError(
-                    f"attempting to assign a gradient of size {list(theirs.shape)} and type {value.dtype} "
-                    f"to a tensor of size {list(mine.shape)} and type {self.dtype}"
+                    f"a gradient must be {mine.dtype}{list(mine.shape)}, and this is {theirs.dtype}{list(theirs.shape)}"
                 )
             if value.storage.device is not self.storage.device:
-                raise RuntimeError(
-                    "attempting to assign a gradient located on device "
-                    f"'{value.device}' to a tensor on device '{self.device}'."
-                )
+                raise RuntimeError(f"a gradient on {value.device} cannot be assigned to a tensor on {self.device}")
             if value.storage.device is not CPU:
                 observers.memory.collected(value.array, value.storage.device)
         self._grad = value

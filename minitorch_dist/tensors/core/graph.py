@@ -52,10 +52,6 @@ FREED: Final = (
     ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
     "graph a second time or if you need to access saved tensors after calling backward."
 )
-_INFERENCE: Final = (
-    "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal "
-    "tensor and use it in autograd."
-)
 
 
 # ------------------------------------------------------------------------------------ recording
@@ -123,7 +119,7 @@ def node_of_leaf(leaf: TensorBase) -> AccumulateGrad:
 def read_now(tensor: TensorBase) -> Read:
     """A node's note of a tensor whose values its gradient reads."""
     if tensor._inference:
-        raise RuntimeError(_INFERENCE)
+        raise RuntimeError("Inference tensors cannot be saved for backward: take clone() of it outside of the mode")
     return tensor.storage, tensor.storage.version, tensor.array
 
 
@@ -285,9 +281,8 @@ def refresh(view: TensorBase) -> None:
 
 def refusal(view: TensorBase) -> RuntimeError:
     """The error for a recorded write to a view, or to its base, that gradients could not follow."""
-    return RuntimeError(
-        f"A view of shape {list(view.array.shape)} is being modified inplace, by itself or by its base: {view._view_note}."
-    )
+    shape = list(view.array.shape)
+    return RuntimeError(f"A view of shape {shape} is modified inplace, by itself or by its base: {view._view_note}.")
 
 
 def adopt(tensor: TensorBase, node: Node, output: int) -> None:
@@ -311,10 +306,8 @@ def common_device(inputs: Sequence[TensorBase]) -> Device:
     found = [t.storage.device for t in inputs if not (t.array.ndim == 0 and t.storage.device is CPU)]
     for device in found:
         if device is not found[0]:
-            raise RuntimeError(
-                "Expected all tensors to be on the same device, but found at least two devices, "
-                f"{found[0]} and {device}!"
-            )
+            two = f"at least two devices, {found[0]} and {device}"
+            raise RuntimeError(f"Expected all tensors to be on the same device, but found {two}!")
     return found[0] if found else CPU
 
 

@@ -17,7 +17,7 @@ class Window:
         self.dtype, self.itemsize = base.dtype, base.itemsize
         self.shape, self.strides = base.shape, base.strides
         self.view_shape, self.view_strides = view.shape, view.strides
-        self.offset = (_address(view) - _address(base)) // base.itemsize
+        self.offset = (address(view) - address(base)) // base.itemsize
 
     def _frame(self, grad: Array, copied: bool) -> tuple[Array, Array, Array]:
         """A copy of `grad` (or zeros like it) with the base's strides, its memory, and the window."""
@@ -59,10 +59,7 @@ class Window:
 def window_of(base: Array, view: Array) -> Window:
     """The window that a view is, which shows elements of the base."""
     if base.dtype != view.dtype:
-        raise NotImplementedError(
-            f"a write is not recorded through a view that shows numbers of type {base.dtype} as {view.dtype}, "
-            "as view_as_real and view_as_complex do: write to a clone() of it"
-        )
+        raise NotImplementedError(f"{base.dtype} is seen as {view.dtype} here: write to a clone() of it")
     return Window(base, view)
 
 
@@ -89,7 +86,8 @@ def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return False
 
 
-def _address(array: Array) -> int:
+def address(array: Array) -> int:
+    """Where its first element lies."""
     return int(array.__array_interface__["data"][0])
 
 

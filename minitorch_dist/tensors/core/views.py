@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Concatenate, Final, ParamSpec
 
 from minitorch_dist.tensors.core import grad_mode, graph, observers
-from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, bare, type_name
+from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase, bare
 from minitorch_dist.tensors.core.graph import KINDS, Edge
 from minitorch_dist.tensors.core.view_geometry import window_of
 
@@ -90,16 +90,10 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
     if not self.array.flags.writeable:
         if 0 not in self.array.strides:
             raise RuntimeError("this tensor shares memory with a read-only numpy array: clone() it before writing")
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError("more than one element refers to a single memory location: clone() the tensor before")
     mode = grad_mode.current_mode()
     if self._inference and mode != grad_mode.INFERENCE:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make "
-            "a clone to get a normal tensor before doing inplace update."
-        )
+        raise RuntimeError("an inference tensor is not written to outside of inference_mode: clone() it before writing")
     if mode != grad_mode.ON:
         return
     base = self._base
@@ -115,14 +109,9 @@ def check_writable(self: TensorBase, recorded: bool = False) -> None:
 def write(self: T, out: TensorBase) -> T:
     """Store the result `out` in `self`, and its history with it."""
     if out.array.shape != self.array.shape:
-        raise RuntimeError(
-            f"output with shape {list(self.array.shape)} doesn't match the broadcast shape {list(out.array.shape)}"
-        )
+        raise RuntimeError(f"a result of shape {list(out.array.shape)} does not fit into {list(self.array.shape)}")
     if _category(out.array) > _category(self.array):
-        raise RuntimeError(
-            f"result type {type_name(out.array)[6:-6]} can't be cast to the desired output "
-            f"type {type_name(self.array)[6:-6]}"
-        )
+        raise RuntimeError(f"a result of {out.dtype} cannot be stored in a tensor of {self.dtype}")
     node = out._grad_fn
     if node is not None and not self._requires_grad:
         check_writable(self, recorded=True)

@@ -2,7 +2,7 @@
 
     elementwise/       one element at a time: arithmetic and its kin, comparisons, copies
     along_axes/        many elements to fewer: sums, extremes, order, running totals
-    making/            tensors from nothing: literals, ranges, chance, memory shared with others
+    making/            what makers of tensors share, and methods that make or fill a tensor
     shapes/            the same elements in another arrangement
     indexing/          parts that are named by indices or masks, read and written
     linear_algebra/    products of vectors and matrices

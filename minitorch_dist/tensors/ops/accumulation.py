@@ -6,6 +6,7 @@ values  a b c d   ->   b | a c d   ->   target[2] += b, target[7] += a + c + d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,21 @@ def add_at(target: Array, where: tuple[Any, ...], values: Array) -> None:
     sums = np.zeros(target.shape, np.float32, like=target)  # halves round once
     np.add.at(sums, where, values.astype(np.float32))
     target += sums.astype(target.dtype)
+
+
+def zeros_around(x: Array, where: Any, twice: bool = False) -> Callable[[Array], Array]:
+    """The gradient of reading `x[where]`, which may name a place `twice`: zeros at the other places."""
+    shape, dtype = x.shape, x.dtype
+
+    def widen(grad: Array) -> Array:
+        whole = np.zeros(shape, dtype, like=grad)
+        if twice:
+            add_at(whole, where, grad)
+        else:
+            whole[where] = grad
+        return whole
+
+    return widen
 
 
 def sum_groups(places: Array, values: Array) -> tuple[Array, Array]:

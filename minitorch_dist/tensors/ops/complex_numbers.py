@@ -37,8 +37,7 @@ def view_as_complex(input: T) -> T:
         fits = x.strides[-1] == x.itemsize and not any(s % (2 * x.itemsize) for s in x.strides[:-1])
     if not fits:
         raise RuntimeError(
-            "view_as_complex takes float32 or float64, a last dimension of size 2 and stride 1, and even strides, not "
-            f"{input.dtype} of shape {list(x.shape)} and strides {x.strides}"
+            f"view_as_complex takes pairs of floats side by side, not {x.dtype}{list(x.shape)} of {x.strides}"
         )
     out: Array = x.view(COMPLEX_OF[x.dtype])[..., 0]
     return view_of(input, out, "ViewAsComplexBackward0", pairs)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.autograd import passes
 from minitorch_dist.tensors.autograd.hooks import RemovableHandle, hooks_of
 from minitorch_dist.tensors.autograd.nodes import TorchNode
@@ -56,24 +55,17 @@ def backward_from(
 def _root(tensor: TensorBase, index: int = 0) -> tuple[Edge, Array]:
     """Where the gradient of a single element starts: with 1."""
     edge, x = graph.edge_of(tensor), tensor.array
-    if edge is None or x.size != 1 or x.dtype.kind == "c":
-        raise _no_root(tensor, index)
+    if edge is None:
+        raise _no_root(index)
+    if x.size != 1 or x.dtype.kind == "c":
+        raise RuntimeError(
+            f"grad can be implicitly created only for real scalar outputs, not for {x.dtype}{list(x.shape)}"
+        )
     return edge, np.ones(x.shape, x.dtype, like=x)
 
 
-def _no_root(tensor: TensorBase, index: int) -> RuntimeError:
-    """Why no gradient can start here without a weight."""
-    _edge_of_root(tensor, index)
-    x = tensor.array
-    real = f"real scalar outputs but got {dtypes.FROM_NUMPY[x.dtype]}" if x.size == 1 else ""
-    return RuntimeError(f"grad can be implicitly created only for {real or 'scalar outputs'}")
-
-
-def _edge_of_root(tensor: TensorBase, index: int) -> Edge:
-    edge = graph.edge_of(tensor)
-    if edge is None:
-        raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
-    return edge
+def _no_root(index: int) -> RuntimeError:
+    return RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
 
 
 def backward(
@@ -151,10 +143,7 @@ def grad(
         elif allow_unused:
             results.append(None)
         else:
-            raise RuntimeError(
-                f"The differentiated Tensor at index {index} appears to not have been used in the "
-                "graph. Set allow_unused=True if this is the desired behavior."
-            )
+            raise RuntimeError(f"the outputs do not depend on input {index}: allow_unused=True makes its gradient None")
     return tuple(results)
 
 
@@ -190,17 +179,14 @@ def _weighted_root(tensor: TensorBase, weight: TensorBase, index: int) -> tuple[
     if not isinstance(weight, TensorBase):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(weight).__name__}")
     if weight.array.shape != x.shape:
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{index}] has a shape of "
-            f"torch.Size({list(weight.array.shape)}) and output[{index}] has a shape of "
-            f"torch.Size({list(x.shape)})."
-        )
+        raise RuntimeError(f"gradient {index} has the shape {list(weight.array.shape)}, and its tensor {list(x.shape)}")
     if weight.storage.device is not tensor.storage.device:
-        raise RuntimeError(
-            f"invalid gradient at index {index} - expected device {tensor.storage.device} but "
-            f"got {weight.storage.device}"
-        )
-    return _edge_of_root(tensor, index), weight.array.astype(x.dtype, copy=False)
+        devices = f"{weight.storage.device}, and its tensor on {tensor.storage.device}"
+        raise RuntimeError(f"gradient {index} is on {devices}")
+    edge = graph.edge_of(tensor)
+    if edge is None:
+        raise _no_root(index)
+    return edge, weight.array.astype(x.dtype, copy=False)
 
 
 def requires_grad_(self: T, requires_grad: bool = True) -> T:

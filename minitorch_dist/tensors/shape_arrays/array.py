@@ -107,10 +107,8 @@ class ShapeArray(np.ndarray[Any, Any]):
         try:
             return super().__new__(cls, shape, dtype, addresses(), 0, strides)
         except TypeError:
-            raise MemoryError(
-                f"an array of shape {tuple(shape)} is larger than the {len(addresses()):,} bytes of addresses that "
-                "this process could reserve"
-            ) from None
+            most = f"{len(addresses()):,} bytes of addresses"
+            raise MemoryError(f"an array of shape {tuple(shape)} is larger than the {most} of this process") from None
 
     @property
     def flags(self) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.ops.making.creation import as_tensor, tensor
+from minitorch_dist.tensors.makers.creation import as_tensor, tensor
 from minitorch_dist.tensors.ops.shapes.joining import stack
 from minitorch_dist.tensors.tensor import Tensor
 

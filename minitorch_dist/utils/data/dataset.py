@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import randperm
+from minitorch_dist.tensors.makers.random import randperm
 from minitorch_dist.tensors.tensor import Tensor
 
 T = TypeVar("T")
@@ -110,20 +110,11 @@ class Subset(Dataset[T_co]):
 
     def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
-        kind = type(self)
-        if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
-            raise NotImplementedError(
-                f"{kind.__name__} overrides __getitem__ but not __getitems__, which a DataLoader asks for whole "
-                "batches. Override it, too: return [self[i] for i in indices]"
-            )
 
     def __getitem__(self, idx: Any) -> T_co:
         if isinstance(idx, list):
             return self.dataset[[self.indices[i] for i in idx]]
         return self.dataset[self.indices[idx]]
-
-    def __getitems__(self, indices: list[int]) -> list[T_co]:
-        return several(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)

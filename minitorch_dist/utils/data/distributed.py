@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Sized
 
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import randperm
+from minitorch_dist.tensors.makers.random import randperm
 from minitorch_dist.utils.data.sampler import Sampler
 
 

@@ -91,7 +91,7 @@ class ParallelPass(LoaderIterator[Any]):
             if kind == END:
                 continue
             if kind == FAILED:
-                data.reraise()
+                raise data
             return data
         self._pool.close()
         raise StopIteration
@@ -111,6 +111,10 @@ class ParallelPass(LoaderIterator[Any]):
                 continue
             worker, (number, kind), data = answer
             del self._waiting[number]
+            if kind == FAILED:
+                error = data.again(f"in worker process {worker} of a DataLoader")
+                # A StopIteration would end the pass in silence.
+                data = RuntimeError(*error.__notes__) if isinstance(error, StopIteration) else error
             if kind == END:
                 self._open.discard(worker)
             self._ask()

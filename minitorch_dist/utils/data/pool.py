@@ -7,16 +7,19 @@ import multiprocessing
 import os
 import signal
 import weakref
+from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any, NoReturn
 
-from minitorch_dist.multiprocessing import sigint
+from minitorch_dist.multiprocessing import ending, sigint
 from minitorch_dist.utils.data.fetch import FetchSettings
 from minitorch_dist.utils.data.worker import Assignment, Head, parent_ends, receive, run
+from transports.clock import SYSTEM
 
 _PATIENCE = 5.0  # seconds that a worker may go on computing after it is no longer needed
+_STAGES: Sequence[ending.Stage] = ((None, _PATIENCE), (signal.SIGTERM, 1.0), (signal.SIGKILL, None))
 
 
 class LoaderWorkers:
@@ -96,14 +99,10 @@ def _end(processes: list[BaseProcess], tasks: list[Connection], answers: list[Co
     for end in (*tasks, *answers):
         with contextlib.suppress(OSError):
             end.close()
-    patience = _PATIENCE
+    for what, patience in _STAGES:
+        ending.tell(processes, what)
+        deadline = SYSTEM.deadline(patience)
+        for process in processes:
+            process.join(deadline.left())
     for process in processes:
-        process.join(patience)
-        if process.exitcode is None:
-            patience = 0.0
-            process.terminate()
-            process.join(1.0)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
         process.close()

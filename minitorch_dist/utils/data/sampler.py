@@ -10,7 +10,7 @@ import numpy as np
 
 from minitorch_dist.tensors import generator as generators
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import randint, randperm
+from minitorch_dist.tensors.makers.random import randint, randperm
 
 T_co = TypeVar("T_co", covariant=True)
 

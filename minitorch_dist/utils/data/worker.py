@@ -19,7 +19,6 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random  # noqa: TID251 - seeded for the user's code, not used
-import traceback
 import weakref
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -30,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from minitorch_dist.multiprocessing import sigint
+from minitorch_dist.multiprocessing.sent_error import SentError
 from minitorch_dist.tensors import generator
 from minitorch_dist.utils.data.fetch import Fetch, FetchSettings
 
@@ -84,12 +84,12 @@ def run(job: Assignment, tasks: Connection, answers: Connection) -> None:
     outbox: SimpleQueue[list[Any]] = SimpleQueue()
     Thread(target=_send_all, args=(outbox, answers), daemon=True).start()
     fetch: Fetch | None = None
-    failure: Caught | None = None
+    failure: SentError | None = None
     if job.init is not None:
         try:
             job.init(job.id)
         except Exception as error:
-            failure = Caught.of(error, job.id)
+            failure = SentError.of(error)
     while True:
         try:
             number, wanted = tasks.recv()
@@ -107,7 +107,7 @@ def run(job: Assignment, tasks: Connection, answers: Connection) -> None:
             if isinstance(error, StopIteration) and job.recipe.iterable:
                 message = packed(((number, END), None))
             else:
-                message = packed(((number, FAILED), Caught.of(error, job.id)))
+                message = packed(((number, FAILED), SentError.of(error)))
         outbox.put(message)
         del data, message
 
@@ -153,43 +153,3 @@ def receive(answers: Connection) -> tuple[Head, Any]:
         answers.recv_bytes_into(memoryview(buffers[-1]))
     message: tuple[Head, Any] = pickle.loads(buffers[0], buffers=buffers[1:])
     return message
-
-
-class _Verbatim(str):
-    """A text that a KeyError shows as it is, with its line breaks."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-class Caught(NamedTuple):
-    """An exception on its way to the parent: its type, and its traceback as text."""
-
-    kind: type[Exception]
-    text: str
-
-    @classmethod
-    def of(cls, error: Exception, worker: int) -> Caught:
-        text = (
-            f"Caught {type(error).__name__} in DataLoader worker process {worker}.\n"
-            f"Original {''.join(traceback.format_exception(error))}"
-        )
-        kind: type[Exception] = type(error)
-        try:
-            pickle.dumps(kind)
-        except Exception:  # a class that is local to a function
-            kind = RuntimeError
-        if issubclass(kind, StopIteration):  # would silently end the parent's loop
-            kind = RuntimeError
-        return cls(kind, text)
-
-    def reraise(self) -> None:
-        """Raise the same type with the worker's traceback as its text."""
-        text = _Verbatim(self.text) if issubclass(self.kind, KeyError) else self.text
-        try:
-            error = self.kind(text)
-        except Exception:  # its constructor wants something else
-            error = RuntimeError(text)
-        raise error

@@ -24,6 +24,7 @@ from mtd.cli.bench.turns import TimedRow, filling, in_a_process, peak_memory, ti
 MEMORY_STEP, MEMORY_LIMIT = "resnet50", 1.3
 IMPORT_LIMIT = 0.3
 TURN = 0.1  # seconds
+HEAD = "training step", "here", "torch", "ratio", "middle half", "reach"
 OURS, PEER = "minitorch_dist", "torch"
 USAGE = f"""
     --only {{{",".join(STEPS)}}}...  only this step (may be given again)
@@ -39,16 +40,8 @@ def run(options: argparse.Namespace) -> int:
         page.Page().say("torch is not here, so there is nothing to compare with: pip install torch==2.13.0")
     else:
         sides = [PEER, OURS]
-    table = page.table(
-        "training step",
-        "here",
-        "torch",
-        "ratio",
-        "middle half",
-        "reach",
-        left=["training step"],
-        title=f"milliseconds per step, one thread each, medians of {options.rounds} pairs",
-    )
+    title = f"milliseconds per step, one thread each, medians of {options.rounds} pairs"
+    table = page.table(*HEAD, left=HEAD[:1], title=title)
     table.columns[0].no_wrap = True
     for name in options.only or STEPS:
         rounds = max(3, options.rounds // 2) if name == "resnet50" else options.rounds
@@ -82,12 +75,8 @@ def cells(row: TimedRow) -> list[str]:
         ratios = sorted(a / b for a, b in zip(row.times[OURS], row.times[PEER], strict=True))
         ratio, quarter = statistics.median(ratios), len(ratios) // 4
         sign = "[green]✔[/]" if ratio <= limit else "[red]✘[/]"
-        found += [
-            milliseconds(row.median(PEER)),
-            f"{ratio:.2f}",
-            f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}",
-            f"{limit} {sign}",
-        ]
+        middle = f"{ratios[quarter]:.2f}–{ratios[-1 - quarter]:.2f}"
+        found += [milliseconds(row.median(PEER)), f"{ratio:.2f}", middle, f"{limit} {sign}"]
     return found
 
 

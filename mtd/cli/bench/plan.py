@@ -35,6 +35,7 @@ from mtd.cli.bench.worlds import BenchWorld, opened
 from transports import keeper
 from transports.clock import PICO
 
+HEAD = "model", "way", "over", "predicted", "measured", "off", "within"
 MODELS = ("mlp", "wide")
 WAYS = ("ddp", "fsdp")
 WIRES = ("tcp", "file")
@@ -90,28 +91,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def table(cells: Sequence[Cell]) -> Table:
-    found = page.table(
-        "model",
-        "way",
-        "over",
-        "predicted",
-        "measured",
-        "off",
-        "within",
-        left=["model", "way"],
-        title="one training step, predicted and then measured",
-    )
+    found = page.table(*HEAD, left=HEAD[:2], title="one training step, predicted and then measured")
     for cell in cells:
         near = next((f"{share} %" for share in (15, 30) if abs(cell.off) <= share / 100), "✗")
-        found.add_row(
-            cell.model,
-            cell.way,
-            cell.wire,
-            duration(cell.predicted),
-            duration(cell.measured),
-            f"{100 * cell.off:+.0f} %",
-            near,
-        )
+        times = duration(cell.predicted), duration(cell.measured), f"{100 * cell.off:+.0f} %"
+        found.add_row(cell.model, cell.way, cell.wire, *times, near)
     return found
 
 

@@ -49,6 +49,10 @@ class BenchRow(NamedTuple):
             return True
         return self.found >= self.target if self.is_rate else self.found <= self.target
 
+    @property
+    def aim(self) -> str:
+        return f"{'≥' if self.is_rate else '≤'} {self.target:,} {self.unit}"
+
 
 def seconds(function: Callable[[], object]) -> float:
     begin = time.process_time()
@@ -230,13 +234,9 @@ def run(options: argparse.Namespace) -> int:
     holds = True
     for found in rows(options.long):
         holds = holds and found.holds
-        sign = "≥" if found.is_rate else "≤"
-        table.add_row(
-            found.what,
-            f"{found.found:,.3g} {found.unit}" if found.found < 1000 else f"{found.found:,.0f} {found.unit}",
-            "" if found.target is None else f"{sign} {found.target:,} {found.unit}",
-            "" if found.target is None else "✓" if found.holds else "✗",
-        )
+        reached = f"{found.found:,.3g}" if found.found < 1000 else f"{found.found:,.0f}"
+        aim = () if found.target is None else (found.aim, "✓" if found.holds else "✗")
+        table.add_row(found.what, f"{reached} {found.unit}", *aim)
     page.show(table)
     record.keep(options.out, "sim", record.rows_of(table))
     return 0 if holds else 1

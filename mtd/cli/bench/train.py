@@ -20,6 +20,7 @@ from transports import keeper
 
 TURN = 0.3  # seconds that one measurement takes
 WAYS = {"ddp": "DDP", "fsdp": "FullyShardedDataParallel", "rows": "fully_shard"}
+HEAD = "model", "transport", "step", "samples/s", "samples/s of torch + gloo", "ratio"
 USAGE = f"""
     --only {{{",".join([*BATCHES, "overhead"])}}}...  only this model, or what DDP costs on one rank (repeatable)
     --ways {{{",".join(WAYS)}}}: words = {",".join(WAYS)}  of ddp, fsdp, rows (fully_shard); all by default
@@ -54,16 +55,8 @@ def turns(worlds: Sequence[BenchWorld], model: str, hows: Sequence[str], rounds:
 
 def beside_torch(worlds: list[BenchWorld], models: list[str], way: str, options: argparse.Namespace) -> None:
     ranks, peer = options.ranks, f"{PEER} {way}"
-    table = page.table(
-        "model",
-        "transport",
-        "step",
-        "samples/s",
-        "samples/s of torch + gloo",
-        "ratio",
-        left=["model", "transport"],
-        title=f"{WAYS[way]}, {ranks} ranks, medians of {options.rounds} turns",
-    )
+    title = f"{WAYS[way]}, {ranks} ranks, medians of {options.rounds} turns"
+    table = page.table(*HEAD, left=HEAD[:2], title=title)
     for model in models:
         row = turns(worlds, model, [way], options.rounds, TURN)
         speed = {side: f"{BATCHES[model] * ranks / row.median(side):.0f}" for side in row.times}

@@ -28,7 +28,9 @@ from transports.broker.credentials import OWNER, OWNER_KEY, owner_password
 from transports.clock import SYSTEM
 from transports.errors import DistError, DistNetworkError
 from transports.mqtt_protocol.store import MQTTStore
+from transports.sockets.endpoints import own_address
 
+LOOPBACK = "127.0.0.1"
 MOST_SEATS = 256
 TICK = 0.02  # seconds between two looks at the desk
 FRESH = 1.0  # seconds between two pages
@@ -74,15 +76,8 @@ class Broker:
         self.port = int(self._process.address.rpartition(":")[2])
 
     def _start(self) -> launch.BrokerProcess:
-        return launch.start(
-            "--host",
-            self.listen,
-            "--port",
-            str(self.port),
-            "--private",
-            f"mtd/{STORE}/s",
-            environment={**os.environ, OWNER_KEY: self._owner},
-        )
+        words = ("--host", self.listen, "--port", str(self.port), "--private", f"mtd/{STORE}/s")
+        return launch.start(*words, environment={**os.environ, OWNER_KEY: self._owner})
 
     def tend(self) -> str:
         """Start the broker again if it has died, and say so. All clients come back by themselves."""
@@ -100,9 +95,6 @@ class Broker:
 
     def __exit__(self, *_: object) -> None:
         self._process.stop()
-
-    def __repr__(self) -> str:
-        return f"<Broker of a class, {self._process!r}>"
 
 
 def check(options: argparse.Namespace) -> None:
@@ -130,7 +122,7 @@ def in_words(error: Exception, options: argparse.Namespace) -> str:
 
 def near(listen: str) -> str:
     """By which address this machine itself reaches the broker."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(listen, listen)
+    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(listen, listen)
     return f"[{host}]" if ":" in host else host
 
 
@@ -140,10 +132,8 @@ def reachable(options: argparse.Namespace) -> str:
         return str(options.address)
     if options.listen not in ("0.0.0.0", "::"):
         return str(options.listen)
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # an address of nobody (RFC 5737); nothing is sent
-        return str(probe.getsockname()[0])
-    return socket.gethostname()
+    found = own_address("")
+    return socket.gethostname() if found == LOOPBACK else found
 
 
 def join_with(options: argparse.Namespace, port: int, word: str) -> str:

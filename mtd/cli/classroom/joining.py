@@ -8,7 +8,6 @@ import io
 import os
 import socket
 import sys
-from contextlib import suppress
 
 from rich.console import Console
 
@@ -20,6 +19,7 @@ from mtd.refusals import CannotDo
 from transports import job, keys
 from transports.errors import DistNetworkError, TrustError
 from transports.mqtt_protocol.store import MQTTStore
+from transports.sockets.endpoints import own_address
 
 PATIENCE = 10.0  # seconds to reach the host
 FOREIGN = (  # variables of other programs of this user
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     except DistNetworkError as error:
         errors.say(f"mtd class join: {why(error, host, port, word)}")
         return 1
-    pupil = Pupil(store, f"{store.mark:016x}", name, where(host, port), say=page.say)
+    pupil = Pupil(store, f"{store.mark:016x}", name, where(host), say=page.say)
     try:
         page.say(pupil.run())
         return 0
@@ -93,12 +93,9 @@ def login() -> str:
         return names.NOBODY
 
 
-def where(host: str, port: int) -> str:
+def where(host: str) -> str:
     """The name of this machine, and the address by which it would reach the host."""
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, port))  # sends nothing
-        return f"{socket.gethostname()}, {probe.getsockname()[0]}"
-    return socket.gethostname()
+    return f"{socket.gethostname()}, {own_address(host)}"
 
 
 def why(error: Exception, host: str, port: int, word: str) -> str:

@@ -33,11 +33,7 @@ def configure(parser: Parser) -> None:
         choices=[*RUNNERS],
         help="run it on three ranks: here (ours), or in torch",
     )
-    parser.add_argument(
-        "--real",
-        action="store_true",
-        help="train real PyTorch with your functions of this lesson: of 11, 13, 14 and 21",
-    )
+    parser.takes("--real  train real PyTorch with your functions of this lesson: of 11, 13, 14 and 21")
     parser.excludes("--real", "--run")
     parser.set_defaults(run=run, epilog="mtd bridge 13 --real")
 

@@ -16,7 +16,6 @@ from mtd.cli.lessons.desk import LessonDesk
 from mtd.cli.page import Page, listed, refuse
 from mtd.cli.parser import Parser
 from mtd.course import bounds
-from mtd.course.candidate import BY_YOU
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.verdict import CheckVerdict
@@ -69,7 +68,6 @@ def _watched(page: Page, workspace: Workspace, lesson: Lesson, options: argparse
 
 
 def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Namespace) -> int:
-    text = workspace.text_of(lesson)
     if not options.quiet:
         report.heading(page, lesson)
         page.say()
@@ -85,7 +83,7 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
         page.say(f"(your lesson {earlier.number} has changed since it passed; it {state})", "dim")
     only = None if options.only is None else [_lamp(lesson, options.only)]
     token = _token(options.replay)
-    exam = examined(page, workspace, lesson, only=only, text=text, token=token)
+    exam = examined(page, workspace, lesson, only=only, token=token)
     verdict = exam.verdict
     if verdict is None:
         raise LessonError(f"the check did not begin: {exam.printed or exam.stopped}")
@@ -95,7 +93,7 @@ def _one(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Nam
     if options.quiet:
         report.quietly(page, verdict)
         return 0 if verdict.is_passed else 1
-    report.verdict(page, workspace, lesson, exam, verdict, text, workspace.progress())
+    report.verdict(page, workspace, exam, workspace.progress())
     if verdict.lamps:
         workspace.explained(lesson)
     return 0 if verdict.is_passed else 1
@@ -122,26 +120,13 @@ def _token(given: str | None) -> str | None:
 
 
 def examined(
-    page: Page,
-    workspace: Workspace,
-    lesson: Lesson,
-    *,
-    only: list[str] | None = None,
-    text: str | None = None,
-    token: str | None = None,
+    page: Page, workspace: Workspace, lesson: Lesson, *, only: list[str] | None = None, token: str | None = None
 ) -> Examination:
     """Check it, with something that moves meanwhile, and enter the result."""
-    text = workspace.text_of(lesson) if text is None else text
+    columns = SpinnerColumn("line"), TextColumn("{task.description}"), TimeElapsedColumn()
     with (
         Examination.of(workspace, lesson, only=only, token=token) as exam,
-        Bar(
-            SpinnerColumn("line"),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            console=page.console,
-            transient=True,
-            disable=page.is_plain,
-        ) as bar,
+        Bar(*columns, console=page.console, transient=True, disable=page.is_plain) as bar,
     ):
         task = bar.add_task(f"lesson {lesson.number}")
         try:
@@ -151,8 +136,8 @@ def examined(
             exam.stop()
             if exam.verdict is None:
                 raise
-    if only is None and token is None and exam.verdict is not None and exam.stopped != BY_YOU:
-        workspace.keep(lesson, text, exam.verdict)
+    if only is None and token is None:
+        exam.keep(workspace)
     return exam
 
 

@@ -15,6 +15,7 @@ from mtd.course import lesson as lessons
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.path import searched
 from mtd.course.progress import Progress
+from mtd.course.sizes import imported
 from mtd.course.workspace import Workspace, around, find, found_or_none
 
 Act = Callable[[Page, Workspace, Lesson, argparse.Namespace], int]
@@ -110,10 +111,5 @@ def _imported(script: Path) -> set[str]:
         tree = ast.parse(script.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return set()
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {name.name.partition(".")[0] for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found
+    nodes = (node for node in ast.walk(tree) if not getattr(node, "level", 0))
+    return {name.partition(".")[0] for node in nodes for name in imported(node)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mtd.course.candidate import BY_YOU
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson, LessonError
 from mtd.course.source import missing
@@ -21,7 +20,6 @@ Stamp = tuple[int, int, int] | None
 class DeskResult(NamedTuple):
     purpose: str
     exam: Examination
-    written: str  # the text that was looked at
 
 
 class LessonDesk:
@@ -30,7 +28,7 @@ class LessonDesk:
         self.exam: Examination | None = None
         self.trouble = ""  # why nothing is being found out
         self.gone: list[Lesson] = []  # earlier lessons that passed, and are not there any more
-        self._purpose, self._written = "", ""
+        self._purpose = ""
         self._waiting: list[Lesson] = []  # earlier lessons that have changed, then this one
         self._wanted = ""  # a picture, as soon as the check is over
         self._stamp = self.file_stamp()
@@ -103,8 +101,7 @@ class LessonDesk:
     def _begin(self, purpose: str) -> None:
         lesson, self._purpose, self.trouble = self._waiting.pop(0), purpose, ""
         try:
-            self._written = self.workspace.text_of(lesson)
-            blank = missing(self._written, lesson.number)
+            blank = missing(self.workspace.text_of(lesson), lesson.number)
             if purpose != CHECK and blank:
                 line, task = blank[0]
                 raise LessonError(f"line {line}: {task}: first that, then there is a picture")
@@ -118,12 +115,12 @@ class LessonDesk:
 
     def _finished(self, exam: Examination) -> DeskResult | None:
         self.exam = None
-        if self._purpose == CHECK and exam.verdict is not None and exam.stopped != BY_YOU:
-            self.workspace.keep(exam.lesson, self._written, exam.verdict)
+        if self._purpose == CHECK:
+            exam.keep(self.workspace)
             if self._waiting:
                 self._begin(CHECK)
                 return None
-        found = DeskResult(self._purpose, exam, self._written)
+        found = DeskResult(self._purpose, exam)
         wanted, self._wanted = self._wanted, ""
         if wanted:
             self.draw(wanted)

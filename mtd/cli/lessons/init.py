@@ -11,7 +11,7 @@ from rich.text import Text
 from mtd.cli.page import Page, listed
 from mtd.cli.parser import Parser
 from mtd.course.sizes import SIZES, WORDS
-from mtd.course.workspace import Made, Workspace, around, make
+from mtd.course.workspace import Made, Workspace, around, from_here, make
 
 
 def configure(parser: Parser) -> None:
@@ -71,7 +71,7 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
     first = workspace.present(workspace.progress())
     here = workspace.folder
     table = Table.grid(padding=(0, 2))
-    with_cd = "" if here == Path.cwd() else f"cd {_short(here)}"
+    with_cd = "" if here == Path.cwd() else f"cd {from_here(here)}"
     page.say()
     for command, what in (
         (with_cd, ""),
@@ -82,10 +82,3 @@ def tell(page: Page, workspace: Workspace, made: Made) -> None:
         if command:
             table.add_row(Text(command, "bold"), what)
     page.say(table, indent=2)
-
-
-def _short(folder: Path) -> str:
-    try:
-        return str(folder.relative_to(Path.cwd()))
-    except ValueError:
-        return str(folder)

@@ -97,15 +97,10 @@ def _parts(page: Page, progress: Progress, room: Path) -> Iterator[tuple[str, li
 
 
 def _add(table: Table, progress: Progress, lesson: Lesson, is_here: bool, title: str | Text, state: Text) -> None:
-    passed = progress.passed.get(lesson.number)
-    table.add_row(
-        "▶" if is_here else "",
-        str(lesson.number),
-        title,
-        state.append_text(_size(progress, lesson)),
-        Text(report.stars(passed.stars) if passed else "", "yellow"),
-        str(lesson.minutes),
-    )
+    passed, sign = progress.passed.get(lesson.number), "▶" if is_here else ""
+    stars = Text(report.stars(passed.stars) if passed else "", "yellow")
+    state = state.append_text(_size(progress, lesson))
+    table.add_row(sign, str(lesson.number), title, state, stars, str(lesson.minutes))
 
 
 def show(page: Page, workspace: Workspace | None, progress: Progress) -> None:

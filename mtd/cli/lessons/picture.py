@@ -64,9 +64,7 @@ def run(wanted: str, options: argparse.Namespace) -> int:
 
 def drawn(workspace: Workspace, lesson: Lesson) -> Examination:
     """The picture, once it is drawn; LessonError where there is nothing to draw yet."""
-    workspace.whole_text_of(lesson)
-    with Examination.of(workspace, lesson, "picture") as exam:
-        exam.wait()
+    exam = Examination.finished(workspace, lesson, "picture")
     if exam.scene is not None:
         exam.scene = replace(exam.scene, title=str(lesson))
     if exam.undrawn:

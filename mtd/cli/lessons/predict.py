@@ -112,14 +112,8 @@ def _tell(page: Page, question: Question, one: Prediction) -> None:
     right = predicting.is_right(one.given, one.truth)
     page.say()
     page.say(question.ask)
-    page.tell(
-        "you ",
-        (f"{one.given:,.10g}", "bold"),
-        "   measured ",
-        (f"{one.truth:,.10g}", "bold"),
-        ("   ✔" if right else "", "green"),
-        indent=2,
-    )
+    you, truth = ((f"{number:,.10g}", "bold") for number in (one.given, one.truth))
+    page.tell("you ", you, "   measured ", truth, ("   ✔" if right else "", "green"), indent=2)
     page.say(f"because  {question.formula}", indent=2)
 
 

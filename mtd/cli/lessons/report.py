@@ -12,7 +12,7 @@ from minitorch_dist.pictures import spacetime
 from minitorch_dist.pictures.scene import Scene
 from minitorch_dist.pictures.terminal import painted
 from mtd.cli.page import Page, listed
-from mtd.course import one_model, source, tracks
+from mtd.course import one_model, sizes, source, tracks
 from mtd.course.chapters.chapter import of_lesson
 from mtd.course.examination import Examination
 from mtd.course.lesson import Lesson
@@ -34,16 +34,10 @@ SIGNS = {True: ("✔", "green"), False: ("✘", "red"), None: ("–", "dim")}
 Parts = list[str | tuple[str, str]]  # of a sentence; some in a style
 
 
-def verdict(
-    page: Page,
-    workspace: Workspace,
-    lesson: Lesson,
-    exam: Examination,
-    found: CheckVerdict,
-    text: str,
-    progress: Progress,
-) -> None:
-    """All that is to be said about a check of this text."""
+def verdict(page: Page, workspace: Workspace, exam: Examination, progress: Progress) -> None:
+    """All that is to be said about a check."""
+    lesson, found = exam.lesson, exam.verdict
+    assert found is not None, "the check is over"
     skipped = {name for name in found.said if found.lamps.get(name, False) is None}
     told = {name: said for name, said in found.said.items() if name not in skipped}
     if found.unwritten:
@@ -53,7 +47,7 @@ def verdict(
             page.say(lamps(found, page.width))
             page.say("(– needs a blank that is still to be written)", "dim")
             page.say()
-        blanks(page, workspace, lesson, text)
+        blanks(page, workspace, lesson, exam.written)
         page.say()
         number = lesson.number
         is_new = lesson.questions and not progress.has_guessed(number)
@@ -116,7 +110,7 @@ def blanks(page: Page, workspace: Workspace, lesson: Lesson, text: str) -> None:
         page.tell((f"line {line}  blank {number}: ", "bold"), task, indent=2)
         for comment in _flowing([one.strip().removeprefix("#").removeprefix(" ") for one in more]):
             page.say(comment, indent=4)
-        place = source.around(text, line)
+        place = sizes.around(text, line)
         if place:
             page.say(f"in {place}", "dim", indent=4)
         if line in doubled:

@@ -10,7 +10,7 @@ from mtd.cli.page import Page, marked
 from mtd.cli.parser import Parser
 from mtd.course import progress as progresses
 from mtd.course.lesson import Lesson
-from mtd.course.workspace import Workspace
+from mtd.course.workspace import Workspace, from_here
 
 
 def configure(parser: Parser) -> None:
@@ -34,7 +34,7 @@ def run(page: Page, workspace: Workspace, lesson: Lesson, options: argparse.Name
 
 def to_write(page: Page, workspace: Workspace, lesson: Lesson) -> None:
     """The file and the command, each in a line of its own, so that neither is cut in two."""
-    page.tell("Then write in ", (workspace.shown(lesson), "bold"))
+    page.tell("Then write in ", (str(from_here(workspace.file(lesson))), "bold"))
     check = (f"mtd check {lesson.number}", "bold")
     page.tell("and run       ", check, f"   (about {lesson.minutes} minutes)")
 

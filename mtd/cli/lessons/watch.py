@@ -176,7 +176,7 @@ class WatchScreen:
         def draw(page: Page) -> None:
             for earlier in gone:
                 page.say(f"({report.gone(workspace, earlier)})", "dim")
-            report.verdict(page, workspace, exam.lesson, exam, verdict, found.written, progress)
+            report.verdict(page, workspace, exam, progress)
 
         self.show("verdict", self.under_title(draw))
         if verdict.lamps:

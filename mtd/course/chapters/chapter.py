@@ -4,7 +4,9 @@ lessons/19_overlap/open/
   chapter.toml  title, question, the learner's file, the function that it must have, minutes
   text.md       the task, at most 600 words
   start.py      the file to begin with: it is right, and slow
-  judge.py      RACES, play(function, race), least(race), SIMPLE: the answers that one thinks of first
+  judge.py      RACES, each with a name; least(race); SIMPLE: the answers that one thinks of first
+                play(function, race): its time, in the unit of `least`; its memory; both `said` in words; `why` it takes longer
+                ABOUT; PROOF of the bound; COLUMN and UNIT: what is less, of two that take the same time
   best.py       the best answer that we know
   cheats/       files that must not score; each says in its docstring with which words it is refused
 """
@@ -12,12 +14,11 @@ lessons/19_overlap/open/
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mtd.course import records
 from mtd.course.lesson import ROOM, Lesson, LessonError, Titled, all_lessons, find
@@ -25,36 +26,6 @@ from mtd.course.loading import load
 from mtd.course.path import LessonAnswer
 
 FOLDER = "open"
-
-
-class Setting(Protocol):
-    """A setting in which an answer is tried. The judge knows what else it has."""
-
-    @property
-    def name(self) -> str: ...
-
-
-class Outcome(Protocol):
-    """The result of `play`: the time, in the unit of `least`; the memory that is held; both in words. It may have `why`,
-    too: what takes longer than in a better answer."""
-
-    time: float
-    memory: float
-    said: str
-
-
-class Judge(Protocol):
-    """The names that a chapter's judge.py has."""
-
-    ABOUT: str
-    COLUMN: str  # the last column: what is less, of two that take the same time
-    UNIT: str  # of what it counts
-    PROOF: str  # of the bound, in a sentence or two
-    RACES: Sequence[Setting]
-    SIMPLE: dict[str, Callable[..., Any]]
-
-    def play(self, function: Callable[..., Any], race: Setting) -> Outcome: ...
-    def least(self, race: Setting) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -75,10 +46,9 @@ class Chapter(Titled):
         return sorted((self.folder / "cheats").glob("*.py"))
 
     @cached_property
-    def judge(self) -> Judge:
+    def judge(self) -> Any:
         with self.modules():
-            judge: Any = load(self.folder / "judge.py", f"judge_of_{self.module}")
-        return judge  # type: ignore[no-any-return]
+            return load(self.folder / "judge.py", f"judge_of_{self.module}")
 
     def modules(self, solved: dict[float, Path] | None = None) -> AbstractContextManager[None]:
         """Within the block `from ring import …` finds the lessons up to this one: the learner's, else ours."""

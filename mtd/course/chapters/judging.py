@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from mtd.course.chapters import gate
-from mtd.course.chapters.chapter import Chapter, Judge, Setting
+from mtd.course.chapters.chapter import Chapter
 from mtd.course.contest import MINE, Contest, ContestEntry, Leg, NotAdmitted, ranked
 from mtd.course.loading import load
 
@@ -33,20 +33,19 @@ def held(
     races = judge.RACES if not networks else _on(networks, chapter)
     with chapter.modules(solved):
         mine = _function(compile(tree, name, "exec"), name, chapter)
-        entries = [ContestEntry(MINE, _legs(judge, races, mine, name), is_mine=True)]
+        entries = [ContestEntry(MINE, tuple(_leg(judge, race, mine, name) for race in races), is_mine=True)]
     with chapter.modules():
         best = vars(load(chapter.folder / "best.py", "best_answer"))[chapter.function]
         for other, function in {**judge.SIMPLE, OURS: best}.items():
-            entries.append(ContestEntry(other, _legs(judge, races, function, other)))
+            entries.append(ContestEntry(other, tuple(_leg(judge, race, function, other) for race in races)))
     names = tuple(race.name for race in races)
     return Contest(judge.ABOUT, names, ranked(entries), judge.UNIT, judge.COLUMN)
 
 
-def _on(networks: Sequence[str], chapter: Chapter) -> Sequence[Setting]:
-    on: Callable[[str], Setting] | None = getattr(chapter.judge, "race_on", None)
-    if on is None:
+def _on(networks: Sequence[str], chapter: Chapter) -> Sequence[Any]:
+    if not hasattr(chapter.judge, "race_on"):
         raise NotAdmitted(f"the races of {chapter} have networks of their own: leave --net out")
-    return [on(network) for network in networks]
+    return [*map(chapter.judge.race_on, networks)]
 
 
 def _function(code: Any, name: str, chapter: Chapter) -> Callable[..., Any]:
@@ -61,11 +60,7 @@ def _function(code: Any, name: str, chapter: Chapter) -> Callable[..., Any]:
     return function
 
 
-def _legs(judge: Judge, races: Sequence[Setting], function: Callable[..., Any], name: str) -> tuple[Leg, ...]:
-    return tuple(_leg(judge, race, function, name) for race in races)
-
-
-def _leg(judge: Judge, race: Setting, function: Callable[..., Any], name: str) -> Leg:
+def _leg(judge: Any, race: Any, function: Callable[..., Any], name: str) -> Leg:
     """One race. The function gets a copy of the setting, so the judge's stays as it is."""
     try:
         found = judge.play(lambda *given: function(*copy.deepcopy(given)), race)
@@ -78,8 +73,7 @@ def _leg(judge: Judge, race: Setting, function: Callable[..., Any], name: str) -
         raise RuntimeError(
             f"{race.name}: {name} takes {found.time:g} and the bound is {least:g}: the judge is wrong. Please report it"
         )
-    why: str = getattr(found, "why", "")
-    return Leg(found.time, least, found.said, memory=found.memory, why=why)
+    return Leg(found.time, least, found.said, memory=found.memory, why=getattr(found, "why", ""))
 
 
 def _line(error: BaseException, name: str) -> str:

@@ -55,9 +55,6 @@ class StepDrawing:
         lanes = [*self.names, *(f"rank {n}" for n in range(len(self.names), len(scene.lanes)))]
         return replace(scene, title=title, lanes=lanes)
 
-    def __repr__(self) -> str:
-        return f"<Drawing of step {self.step}, {len(self.lines)} of {len(self.names)} laptops>"
-
 
 def _of(rank: int, lines: str, size: int) -> list[Event]:
     """The events that a laptop says it took part in."""

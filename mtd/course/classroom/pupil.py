@@ -23,7 +23,7 @@ from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError, PeerLost
 from minitorch_dist.distributed.schedules import choice
 from minitorch_dist.tensors.dtypes import float64
-from minitorch_dist.tensors.ops.making.creation import full
+from minitorch_dist.tensors.makers.creation import full
 from minitorch_dist.version import __version__
 from mtd.course.classroom import messages
 from mtd.course.classroom.racing import MOST_FLOATS, MOST_TIMES
@@ -204,13 +204,9 @@ class Pupil:
         world.place().given["journal"] = slip
         with warnings.catch_warnings():  # that it is not encrypted is said in the page for teachers
             warnings.simplefilter("ignore", RuntimeWarning)
-            dist.init_process_group(
-                self.backend,
-                store=PrefixStore(f"g/{order.generation}/{table}", self.store),
-                rank=order.rank,
-                world_size=order.size,
-                timeout=timedelta(seconds=JOIN),
-            )
+            store = PrefixStore(f"g/{order.generation}/{table}", self.store)
+            rank, size, timeout = order.rank, order.size, timedelta(seconds=JOIN)
+            dist.init_process_group(self.backend, store=store, rank=rank, world_size=size, timeout=timeout)
         world.current().default_group.set_timeout(timedelta(seconds=OPERATION))
         if self._is_old():  # it came while there was no transport to close
             raise Superseded

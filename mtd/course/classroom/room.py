@@ -442,24 +442,11 @@ class Room:
         who = f"{len(here)} laptop{'s' * (len(here) != 1)}"
         where = f"on from step {self.step}" if self.step else "from the beginning"
         self._say(f"generation {generation.number} ({generation.why}): {who} {where}")
-        text = self.state.text()
+        same = self.step, plan.steps, self.state.text(), plan.algorithm, plan.pace, plan.picture
         for seat in self.seats.all():
             seat.digest = ""
         for rank, seat in enumerate(here):
-            self._tell(
-                seat,
-                messages.Train(
-                    generation.number,
-                    rank,
-                    len(here),
-                    self.step,
-                    plan.steps,
-                    text,
-                    plan.algorithm,
-                    plan.pace,
-                    plan.picture,
-                ),
-            )
+            self._tell(seat, messages.Train(generation.number, rank, len(here), *same))
 
     def _begin_race(self, here: list[Seat]) -> None:
         assert self.contest is not None, "somebody wanted it"

@@ -115,9 +115,6 @@ class Training:
         speeds = [self.optimizer.state[p].get("momentum_buffer", p * 0) for p in parameters]
         return TrainingState(_flat(parameters), _flat(speeds))
 
-    def __repr__(self) -> str:
-        return f"<Training after {self.step_number} steps>"
-
 
 def _mean_by(algorithm: str | None) -> Callable[[Any, GradBucket], Future[Any]]:
     """DDP's own way to average a bucket, by this algorithm."""

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from mtd.course.sizes import Function, words_of
+from mtd.course.sizes import Function, names_of, words_of
 
 
 def written(value: Any) -> str:
@@ -52,11 +52,5 @@ def kept_by_module(text: str, ours: str) -> list[tuple[str, int]]:
 
 
 def _set_outside(text: str) -> Sequence[tuple[str, int]]:
-    return [
-        (name.id, node.lineno)
-        for node in ast.parse(text).body
-        if isinstance(node, ast.Assign | ast.AnnAssign)
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name)
-    ]
+    nodes = [node for node in ast.parse(text).body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    return [(name, node.lineno) for node in nodes for name in sorted(names_of(node))]

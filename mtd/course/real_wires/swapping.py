@@ -107,14 +107,9 @@ def _ranks_over(wire: LessonWire, lesson: Lesson, ranks: int) -> list[tuple[list
     arguments = (str(lesson.folder), wire)
     if wire.name == SIM:
         return sim.run(program.run, ranks, arguments, net=wire.address).results
-    return processes.run(
-        partial(program.run, *arguments),
-        ranks,
-        wire.address,
-        timedelta(seconds=SETTLING),
-        limit=SETTLING + LIMIT,
-        start_method=_start_method(),
-    )
+    one, settling = partial(program.run, *arguments), timedelta(seconds=SETTLING)
+    limit, method = SETTLING + LIMIT, _start_method()
+    return processes.run(one, ranks, wire.address, settling, limit=limit, start_method=method)
 
 
 @contextmanager

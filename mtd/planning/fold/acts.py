@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.schedule import Schedule
@@ -30,8 +28,12 @@ class DeviceOperation(NamedTuple):
     modules: Names
 
 
+class TracedAct:
+    """One thing that a representative began."""
+
+
 @dataclass(frozen=True)
-class DeviceComputing:
+class DeviceComputing(TracedAct):
     """Operations of the device, one after the other."""
 
     operations: tuple[DeviceOperation, ...]
@@ -47,14 +49,14 @@ class DeviceComputing:
 
 
 @dataclass(frozen=True)
-class Computed:
+class Computed(TracedAct):
     """`sim.compute` without a device, or the host's processors: picoseconds at full speed."""
 
     picos: int
 
 
 @dataclass(frozen=True)
-class HostCopyBegun:
+class HostCopyBegun(TracedAct):
     """Bytes of an owner, which has a number, begin to go to the host's memory or to come back: so many picoseconds by themselves."""
 
     owner: int
@@ -63,14 +65,14 @@ class HostCopyBegun:
 
 
 @dataclass(frozen=True)
-class HostCopyAwaited:
+class HostCopyAwaited(TracedAct):
     """The copies of an owner, or all that go to the host."""
 
     owner: int | None
 
 
 @dataclass(frozen=True)
-class InstantMarked:
+class InstantMarked(TracedAct):
     """`sim.mark`."""
 
     name: str
@@ -91,7 +93,7 @@ class CallKind:
 
 
 @dataclass(frozen=True)
-class CollectiveBegun:
+class CollectiveBegun(TracedAct):
     """One call; with `work` the number of the Work that it returned."""
 
     kind: CallKind
@@ -100,14 +102,14 @@ class CollectiveBegun:
 
 
 @dataclass(frozen=True)
-class WorkAwaited:
+class WorkAwaited(TracedAct):
     """The caller waited for a Work."""
 
     work: int
 
 
 @dataclass(frozen=True)
-class NotedMessage:
+class NotedMessage(TracedAct):
     """A send, or a receive. `peer` is the group rank of the other end on the representative, `peers` on each rank of
     the world where that is known."""
 
@@ -117,14 +119,12 @@ class NotedMessage:
     peers: Table | None
     tag: int
     operation: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...] | None
     array: Any
     work: int | None
 
 
 @dataclass(frozen=True)
-class ObjectsExchanged:
+class ObjectsExchanged(TracedAct):
     """A collective of objects (see `torch_api.object_collectives`): of each chunk that this rank had, the bytes."""
 
     group: int
@@ -136,24 +136,10 @@ class ObjectsExchanged:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupsMade:
+class GroupsMade(TracedAct):
     """New groups: the name and the ranks of each."""
 
     parts: tuple[tuple[str, tuple[int, ...]], ...]
     timeout: float | None
     backend: str
     description: str
-
-
-TracedAct: TypeAlias = (
-    InstantMarked
-    | DeviceComputing
-    | Computed
-    | HostCopyBegun
-    | HostCopyAwaited
-    | CollectiveBegun
-    | WorkAwaited
-    | NotedMessage
-    | ObjectsExchanged
-    | GroupsMade
-)

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import PreparedCall
 from minitorch_dist.sim import nets
 from minitorch_dist.sim.device_time import spread
@@ -27,7 +28,7 @@ from mtd.planning.fold import acts
 from mtd.planning.fold.classes import SAME_NODE, CollectiveOfClasses, NotAlike, RankClasses
 from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.replayed_device import is_at_full_speed
-from mtd.planning.fold.replaying import Replayer, own_parts
+from mtd.planning.fold.replaying import Peer, Replayer, own_parts
 from mtd.planning.fold.undisturbed import ActsTogether, ActsUnderWay, CollectiveAlone
 from transports.clock import PICO
 from transports.virtual.clock import VirtualClock
@@ -36,23 +37,13 @@ from transports.virtual.network import Network
 from transports.virtual.topology import Route, Topology, TwoLevel, Uniform
 
 
-class RecordedSession(Protocol):
-    """A recording of one program (see `folding`)."""
-
-    size: int
-
-    def trace_of(self, rank: int) -> OperationTrace:
-        """The trace of the representative of this rank."""
-
-    def peer(self, act: acts.NotedMessage, rank: int) -> int:
-        """The group rank at the other end of a message of this rank."""
-
-
 class ClassReplay:
     """The replay of one recording by one rank of each class."""
 
-    def __init__(self, session: RecordedSession, options: Mapping[str, Any]) -> None:
-        """NotAlike if the ranks of this program do not fall into classes."""
+    def __init__(
+        self, size: int, trace_of: Callable[[int], OperationTrace], peer: Peer, options: Mapping[str, Any]
+    ) -> None:
+        """Of the traces of so many ranks. NotAlike if the ranks of this program do not fall into classes."""
         net = options["net"]
         given = nets.read(net) if isinstance(net, str) else net
         self.network = given if isinstance(given, Network) else Network(given)
@@ -63,16 +54,16 @@ class ClassReplay:
             raise NotAlike("messages go one by one, with their additions")
         if options["timelines"]:
             raise NotAlike("each rank has a timeline of its own")
-        self.session, self.options = session, options
+        self.trace_of, self.peer, self.options = trace_of, peer, options
         speeds = options["speeds"] or {}
         device = options["device"]
-        self.devices = None if device is None else spread(device, session.size)
+        self.devices = None if device is None else spread(device, size)
 
         def apart(rank: int) -> Any:
             return speeds.get(rank, 1), None if self.devices is None else id(self.devices[rank])
 
-        self.classes = RankClasses(session.size, self.network.topology, session.trace_of, session.peer, apart)
-        if len(self.classes.first) == session.size:
+        self.classes = RankClasses(size, self.network.topology, trace_of, peer, apart)
+        if len(self.classes.first) == size:
             raise NotAlike("every rank is of a class of its own")
         self.speeds = {number: speeds[rank] for number, rank in enumerate(self.classes.first) if rank in speeds}
         self.light: LightCollectives | None = None
@@ -183,8 +174,7 @@ class ClassReplayer(Replayer):
 
     def __init__(self, replay: ClassReplay, rank: int) -> None:
         self.replay_of, self.standing_for = replay, rank
-        session = replay.session
-        super().__init__(session.trace_of(rank), session.peer)
+        super().__init__(replay.trace_of(rank), replay.peer)
         self._alone: dict[int, CollectiveAlone | None] = {}  # by kind
         self._together: dict[tuple[int, ...], ActsTogether] = {}  # by the acts
 
@@ -267,7 +257,5 @@ class ClassReplayer(Replayer):
             index = len(self.groups)
             ranks = self.replay_of.classes.members(index, self.standing_for)
             self.groups.append(
-                self.world.group_kind(
-                    self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend, act.description, None
-                )
+                ProcessGroup(self.world, f"{index} of {ranks}", ranks, act.timeout, act.backend, act.description, None)
             )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -92,7 +93,7 @@ class RankClasses:
         self._scripts: dict[Any, batched_overtaking.Script] = {}
         self._compared: dict[Any, list[Hashable]] = {}
         self._made: dict[Any, CollectiveOfClasses] = {}
-        self._patterns: dict[tuple[int, ...], bytes] = {}  # of groups, by their ranks
+        self._pattern = cache(lambda ranks: self.places.pattern(np.array(ranks)))  # of groups
         self._seen_in: dict[Any, dict[int, Hashable]] = {}  # by collective and group: of each rank
         self.of, self.first = _numbered([(id(trace_of(rank)), apart(rank)) for rank in range(size)])
         self._calls = {id(trace): (list(_kinds(trace)), list(_messages(trace))) for trace in map(trace_of, self.first)}
@@ -146,12 +147,6 @@ class RankClasses:
             words = [(key[1], key[2], word) for word in compared]
             found = self._seen_in[name] = dict(zip(ranks, words, strict=True))
         return found[rank]
-
-    def _pattern(self, ranks: tuple[int, ...]) -> bytes:
-        found = self._patterns.get(ranks)
-        if found is None:
-            found = self._patterns[ranks] = self.places.pattern(np.array(ranks))
-        return found
 
     def _key(self, kind: acts.CallKind) -> Hashable:
         return kind.schedule, kind.root, kind.vector.sizes, kind.vector.itemsize

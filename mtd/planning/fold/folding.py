@@ -271,7 +271,7 @@ class Recording:
     def replayed(self, run_all: Run, options: dict[str, Any]) -> Report[Any]:
         """The replay: by one rank of each class, or by all ranks where they do not fall into classes."""
         try:
-            by_class = ClassReplay(self, options)
+            by_class = ClassReplay(self.size, self.trace_of, self.peer, options)
         except NotAlike as why:
             self.undivided = str(why)
             return run_all(self.replay, self.size, **options)
@@ -300,7 +300,7 @@ class Recording:
 def difference(one: OperationTrace, other: OperationTrace) -> str:
     """The first act that two traces do not share; "" if there is none."""
     for number, (mine, theirs) in enumerate(zip(one.acts, other.acts, strict=False)):
-        if _seen(mine, one) != _seen(theirs, other):
+        if _seen(mine) != _seen(theirs):
             return f"act {number} is {_words(theirs)}, not {_words(mine)}"
     if len(one.acts) != len(other.acts):
         return f"it has {len(other.acts)} acts, not {len(one.acts)}"
@@ -309,10 +309,10 @@ def difference(one: OperationTrace, other: OperationTrace) -> str:
     return ""
 
 
-def _seen(act: Any, trace: OperationTrace) -> Any:
+def _seen(act: Any) -> Any:
     """An act without what differs between ranks that do the same."""
     if isinstance(act, acts.NotedMessage):
-        return replace(act, peer=0, peers=None, array=None)
+        return replace(act, peer=0, peers=None, array=(act.array.dtype, act.array.shape))
     if isinstance(act, acts.CollectiveBegun):
         kind = act.kind
         arrays = [(str(name[0]), a.shape, a.dtype) for name, a in kind.arrays.items()]
@@ -329,7 +329,7 @@ def _words(act: Any) -> str:
     if isinstance(act, acts.CollectiveBegun):
         return str(act.kind.said)
     if isinstance(act, acts.NotedMessage):
-        return f"a {'send' if act.is_send else 'receive'} of {act.dtype}{list(act.shape or ())}"
+        return f"a {'send' if act.is_send else 'receive'} of {act.array.dtype}{list(act.array.shape)}"
     if isinstance(act, acts.DeviceComputing):
         span = in_words(sum(each.picos for each in act.operations))
         return f"computing for {span} ({len(act.operations)} operations up to {act.operations[-1].name})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from minitorch_dist.distributed.work import Work
 from minitorch_dist.distributed.world import World
@@ -12,21 +12,15 @@ from mtd.planning.fold.acts import WorkAwaited
 from mtd.planning.fold.roles import refuse
 
 
-class Notes(Protocol):
-    """A place to note what a rank does (see `recording.OperationTrace`)."""
-
-    acts: Any
-
-
 class NotedWork(Work):
     """The Work of something that was noted. Waiting for it is noted, too."""
 
-    def __init__(self, world: World, output: Any, trace: Notes, number: int, asks: str) -> None:
+    def __init__(self, world: World, output: Any, acts: list[Any], number: int, asks: str) -> None:
         super().__init__(world, output)
-        self._trace, self._number, self._asks = trace, number, asks
+        self._acts, self._number, self._asks = acts, number, asks
 
     def _finish(self, timeout: float | None) -> None:
-        self._trace.acts.append(WorkAwaited(self._number))
+        self._acts.append(WorkAwaited(self._number))
 
     def is_completed(self) -> bool:
         if self._asks:
@@ -54,7 +48,7 @@ class NotedFuture(Future[Any]):
         refuse("a callback (Future.then) follows a collective")
 
     def add_done_callback(self, callback: Callable[[Future[Any]], Any]) -> None:
-        acts = self._work._trace.acts
+        acts = self._work._acts
         before = len(acts)
         super().add_done_callback(callback)
         if len(acts) > before:

@@ -7,25 +7,18 @@ representative of that role has given at the same place.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import PreparedCall
 from mtd.planning.fold import acts
-from mtd.planning.fold.rank_number import Table
 from mtd.planning.fold.roles import CannotFold, RoleTable
 from transports.virtual.clock import VirtualClock
 
-
-class Giver(Protocol):
-    """A recorded rank (see `recording.OperationTrace`)."""
-
-    rank: int
-    is_again: bool
-    calls: list[int]  # of each group, how many collectives were begun
-    tables: list[Table]  # by group and rank: its group rank
+Seat = tuple[int, int, int]
+"""A recorded rank in a call: the rank, its group rank, and the number of the call among those of the group."""
 
 
 class PeerContents:
@@ -41,19 +34,18 @@ class PeerContents:
     def begin(self, clock: VirtualClock) -> None:
         self._changed = clock.condition("what another representative gives")
 
-    def _give(self, trace: Giver, index: int, what: Any) -> int:
-        number = trace.calls[index]
+    def _give(self, seat: Seat, index: int, what: Mapping[Any, Any]) -> None:
+        rank, own, number = seat
         with self._changed:
-            self._given[trace.rank, index, number] = what
+            self._given[rank, index, number] = own, what
             self._changed.notify_all()
-        return number
 
-    def _of(self, trace: Giver, rank: int, index: int, number: int) -> Any:
+    def _of(self, seat: Seat, rank: int, index: int) -> Any:
         """The part of a rank in a call, given by it or by its representative."""
 
         def found() -> Any:
-            first = trace.rank if rank == trace.rank else self._first(rank)
-            return self._given.get((first, index, number))
+            first = rank if rank == seat[0] else self._first(rank)
+            return self._given.get((first, index, seat[2]))
 
         return self._when(found)
 
@@ -68,38 +60,36 @@ class PeerContents:
 
     # ------------------------------------------------------------------------ collectives
 
-    def exchange(self, trace: Giver, call: PreparedCall, kind: acts.CallKind, arrays: Mapping[Any, Any]) -> None:
+    def exchange(self, seat: Seat, call: PreparedCall, kind: acts.CallKind, arrays: Mapping[Any, Any]) -> None:
         """Give this rank's numbers to a collective, and put its results into `arrays`."""
-        copies = {name: array.copy() for name, array in arrays.items()}
-        index, own = kind.group, int(trace.tables[kind.group][trace.rank])
-        number = self._give(trace, index, (own, copies))
+        copies, index = {name: array.copy() for name, array in arrays.items()}, kind.group
+        self._give(seat, index, copies)
         ranks, collective = call.group.ranks, call.schedule.collective
         if collective == "broadcast":
             assert call.root is not None
-            arrays["work"][...] = self._of(trace, ranks[call.root], index, number)[1]["work"]
+            arrays["work"][...] = self._of(seat, ranks[call.root], index)[1]["work"]
         elif collective == "all_reduce" and call.combine is not None:
             total = copies["work"].copy()
             for rank in ranks:
-                if rank != trace.rank:
-                    call.combine(total, self._of(trace, rank, index, number)[1]["work"], out=total)
+                if rank != seat[0]:
+                    call.combine(total, self._of(seat, rank, index)[1]["work"], out=total)
             arrays["work"][...] = total
         elif collective == "all_gather":
             for place, rank in enumerate(ranks):
-                theirs, given = self._of(trace, rank, index, number)
+                theirs, given = self._of(seat, rank, index)
                 _part(arrays, place, kind)[...] = _part(given, theirs, kind)
         elif collective != "barrier":
             raise CannotFold(f"a {collective} of numbers, which one rank cannot know of others")
 
     def objects(
-        self, trace: Giver, index: int, group: Group, name: str, chunks: Mapping[int, bytes], root: int
+        self, seat: Seat, index: int, group: ProcessGroup, name: str, chunks: Mapping[int, bytes], root: int
     ) -> dict[int, bytes | memoryview]:
-        own = int(trace.tables[index][trace.rank])
-        number = self._give(trace, index, (own, dict(chunks)))
+        self._give(seat, index, dict(chunks))
         is_from_root = name in ("broadcast_object_list", "scatter_object_list")
         givers = [(root, group.ranks[root])] if is_from_root else list(enumerate(group.ranks))
         held: dict[int, bytes | memoryview] = dict(chunks)
         for place, rank in givers:
-            theirs, given = self._of(trace, rank, index, number)
+            theirs, given = self._of(seat, rank, index)
             held.update({place if chunk == theirs else chunk: words for chunk, words in given.items()})
         return held
 
@@ -110,16 +100,14 @@ class PeerContents:
 
     # --------------------------------------------------------------------------- messages
 
-    def send(self, trace: Giver, message: acts.NotedMessage, group: Group, content: bytes) -> None:
-        if trace.is_again:
-            return
+    def send(self, rank: int, message: acts.NotedMessage, group: ProcessGroup, content: bytes) -> None:
         to = group.ranks[message.peer]
         with self._changed:
-            kept = self._sent.setdefault((trace.rank, message.group, message.tag), [])
+            kept = self._sent.setdefault((rank, message.group, message.tag), [])
             kept.append((to, content))
             self._changed.notify_all()
 
-    def receive(self, trace: Giver, message: acts.NotedMessage, group: Group) -> bytes:
+    def receive(self, rank: int, message: acts.NotedMessage, group: ProcessGroup) -> bytes:
         """The next one from a representative of the sender's role to one of ours."""
         source = group.ranks[message.peer]
 
@@ -127,12 +115,12 @@ class PeerContents:
             first = self._first(source)
             key = first, message.group, message.tag
             roles = self.role_table.of
-            own = roles[trace.rank]
+            own = roles[rank]
             to_us = [content for to, content in self._sent.get(key, []) if roles[to] == own]
-            at = self._taken.get((trace.rank, *key), 0)
+            at = self._taken.get((rank, *key), 0)
             if at >= len(to_us):
                 return None
-            self._taken[(trace.rank, *key)] = at + 1
+            self._taken[(rank, *key)] = at + 1
             return to_us[at]
 
         content = self._when(found)

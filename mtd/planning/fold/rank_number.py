@@ -44,30 +44,16 @@ class RankNumber(int):
     def __reduce__(self) -> Any:
         return int, (int(self),)
 
-    def __eq__(self, other: object) -> Any:
-        return self._answer(operator.eq, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._answer(operator.ne, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._answer(operator.lt, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._answer(operator.le, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._answer(operator.gt, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._answer(operator.ge, other)
-
     def _answer(self, compare: Callable[[Any, Any], Any], other: Any) -> Any:
         own = compare(int(self), int(other) if isinstance(other, RankNumber) else other)
         if isinstance(own, bool) and isinstance(other, int | float):
             answers = compare(self.table, other.table if isinstance(other, RankNumber) else other)
             self.agree(np.asarray(answers, np.bool_), own)
         return own
+
+
+def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[RankNumber, Any], Any]:
+    return lambda self, other: self._answer(compare, other)
 
 
 def _computed(compute: Callable[[Any, Any], Any], turned: bool) -> Callable[[Any, Any], Any]:
@@ -86,6 +72,8 @@ def _computed(compute: Callable[[Any, Any], Any], turned: bool) -> Callable[[Any
     return method
 
 
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(RankNumber, f"__{_name}__", _compared(getattr(operator, _name)))
 for _name in ("add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "lshift", "rshift"):
     _compute = getattr(operator, _name)
     setattr(RankNumber, f"__{_name.strip('_')}__", _computed(_compute, False))

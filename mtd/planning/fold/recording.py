@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from minitorch_dist.distributed import groups
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import PostponedCopy
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
@@ -119,7 +119,7 @@ class OperationTrace:
         self.works = 0
         self.busy = 0  # picoseconds of `Computed`
         self.calls: list[int] = []  # of each group, how many collectives were begun
-        self.groups: list[Group] = []
+        self.groups: list[ProcessGroup] = []
         self._made = role_table.groups
         self._kinds: dict[Any, acts.CallKind] = {}
         self.stream: NotingStream | None = None
@@ -149,7 +149,7 @@ class OperationTrace:
         self.has_watched = True
         return RankNumber(value, table, self.agree)
 
-    def asked(self, group: Group, value: int) -> int:
+    def asked(self, group: ProcessGroup, value: int) -> int:
         """The caller's rank in a group, for a program; plain numbers for the library itself."""
         if _asks_for_itself():
             return value
@@ -161,7 +161,7 @@ class OperationTrace:
             return values
         return tuple(self.number(value, axis) for value, axis in zip(values, axes, strict=True))
 
-    def named(self, group: Group, global_rank: int | None, group_rank: int | None) -> int:
+    def named(self, group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
         """The group rank of a peer or a root, which may depend on the rank that asks."""
         if isinstance(group_rank, RankNumber):
             return self.plain(group_rank)
@@ -169,7 +169,7 @@ class OperationTrace:
             return self._in_group(group, global_rank)
         return groups._canonical_rank(group, global_rank, group_rank)
 
-    def _in_group(self, group: Group, rank: RankNumber) -> int:
+    def _in_group(self, group: ProcessGroup, rank: RankNumber) -> int:
         """The group rank of a rank of the world that depends on the rank that asks."""
         index, role = self.index(group), int(self.role_table.of[self.rank])
         members = self.role_table.members[role]
@@ -192,7 +192,7 @@ class OperationTrace:
 
     # ----------------------------------------------------------------------------- groups
 
-    def index(self, group: Group) -> int:
+    def index(self, group: ProcessGroup) -> int:
         for number, known in enumerate(self.groups):
             if known is group:
                 return number
@@ -217,7 +217,7 @@ class OperationTrace:
         self.counts, self.tables = self._made.counts, self._made.tables
         self.parts, self.part_of = self._made.parts, self._made.part_of
 
-    def _take(self, group: Group) -> None:
+    def _take(self, group: ProcessGroup) -> None:
         own = group.rank()
         setattr(group, "rank", lambda: self.asked(group, own))  # noqa: B010 - an answer of its own
         self.groups.append(group)
@@ -244,14 +244,15 @@ class OperationTrace:
         if own is not None:
             own.into[...] = own.of
         if any(has_numbers(array) and array.size for array in arrays.values()):
-            self.peers.exchange(self, call, kind, arrays)
+            seat = self.rank, call.rank, self.calls[kind.group]
+            self.peers.exchange(seat, call, kind, arrays)
         if last is not None:
             last()
         if how.written is not None:
             how.written()
         if work is None:
             return None
-        return NotedWork(call.group.world, how.output, self, work, "a collective")
+        return NotedWork(call.group.world, how.output, self.acts, work, "a collective")
 
     def _kind(self, call: PreparedCall, arrays: Mapping[Any, Any]) -> acts.CallKind:
         index = self.index(call.group)
@@ -269,16 +270,10 @@ class OperationTrace:
         if kind is None:
             named = [name for name in arrays if name == ("source", call.rank)]
             is_own = len([name for name in arrays if name != "work"]) == len(named) == 1
-            kind = self._kinds[key] = acts.CallKind(
-                index,
-                call.schedule,
-                said,
-                call.root,
-                call.nbytes,
-                bound.vector,
-                {name: answers.like(array) for name, array in arrays.items()},
-                call.rank if is_own or bound.vector.results else None,
-            )
+            own = call.rank if is_own or bound.vector.results else None
+            likes = {name: answers.like(array) for name, array in arrays.items()}
+            kind = acts.CallKind(index, call.schedule, said, call.root, call.nbytes, bound.vector, likes, own)
+            self._kinds[key] = kind
         return kind
 
     def alone(self, what: str) -> None:
@@ -287,7 +282,7 @@ class OperationTrace:
             refuse(what)
 
     def objects(
-        self, group: Group, name: str, schedule: Schedule, chunks: Mapping[int, bytes], root: int
+        self, group: ProcessGroup, name: str, schedule: Schedule, chunks: Mapping[int, bytes], root: int
     ) -> dict[int, bytes | memoryview]:
         """A collective of objects, which do travel between representatives."""
         index, own = self.index(group), int(self.tables[self.index(group)][self.rank])
@@ -296,7 +291,7 @@ class OperationTrace:
         self.calls[index] += 1
         lengths = {number: len(chunk) for number, chunk in chunks.items()}
         self.acts.append(acts.ObjectsExchanged(index, name, schedule, root, lengths, own))
-        return self.peers.objects(self, index, group, name, chunks, root)
+        return self.peers.objects((self.rank, own, self.calls[index]), index, group, name, chunks, root)
 
     # ---------------------------------------------------------------------------- messages
 
@@ -310,9 +305,9 @@ class OperationTrace:
         group = call.group
         work = self._next_work() if beside else None
         message = self._message(True, group, call.dst, call.tag, said, array, work)
-        if has_numbers(array):
-            self.peers.send(self, message, group, array.tobytes())
-        return None if work is None else NotedWork(group.world, output, self, work, "")
+        if has_numbers(array) and not self.is_again:
+            self.peers.send(self.rank, message, group, array.tobytes())
+        return None if work is None else NotedWork(group.world, output, self.acts, work, "")
 
     def receive(
         self,
@@ -331,27 +326,17 @@ class OperationTrace:
         work = self._next_work() if beside else None
         message = self._message(False, group, call.src, call.tag, said, array, work)
         if has_numbers(array):
-            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.peers.receive(self, message, group), np.uint8)
+            array.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.peers.receive(self.rank, message, group), np.uint8)
         if arrived is not None:
             arrived()
-        return None if work is None else NotedWork(group.world, output, self, work, "a receive")
+        return None if work is None else NotedWork(group.world, output, self.acts, work, "a receive")
 
     def _message(
-        self, is_send: bool, group: Group, peer: int, tag: int, said: Fingerprint, array: Array, work: int | None
+        self, is_send: bool, group: ProcessGroup, peer: int, tag: int, said: Fingerprint, array: Array, work: int | None
     ) -> acts.NotedMessage:
         peers = peer.table if isinstance(peer, RankNumber) else None
-        message = acts.NotedMessage(
-            is_send,
-            self.index(group),
-            int(peer),
-            peers,
-            int(tag),
-            said.operation,
-            array.dtype,
-            tuple(array.shape),
-            answers.like(array),
-            work,
-        )
+        here, like = self.index(group), answers.like(array)
+        message = acts.NotedMessage(is_send, here, int(peer), peers, int(tag), said.operation, like, work)
         self.acts.append(message)
         return message
 

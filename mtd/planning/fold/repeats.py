@@ -24,7 +24,7 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ledger_report import MemoryWatch
 from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning.fold.acts import CollectiveBegun, NotedMessage, WorkAwaited
-from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.recording import NotingStream, OperationTrace
 from mtd.planning.fold.roles import CannotFold
 
 FIRST: Final = 3  # so many run, and the last one; one less where it is proved that they repeat
@@ -55,8 +55,8 @@ class Stretch:
 class RepeatedStretches:
     """The stretches of one recorded rank. `count`: how many micro-batches there are."""
 
-    def __init__(self, trace: OperationTrace, count: int) -> None:
-        self.trace, self.count = trace, count
+    def __init__(self, trace: OperationTrace, stream: NotingStream, count: int) -> None:
+        self.trace, self.stream, self.count = trace, stream, count
         self._first = FIRST - trace.is_proved
         self._ran: dict[str, Stretch] = {}
 
@@ -80,57 +80,38 @@ class RepeatedStretches:
         return result
 
     def _watched(self, run: Callable[[], Any]) -> tuple[Stretch, Any]:
-        trace, stream = self.trace, self.trace.stream
-        start = len(trace.acts)
-        flops = {} if stream is None else dict(stream.flops)
-        again = 0 if stream is None else stream.again
-        book = ledger.of("cuda") if pools.count() else None
-        watch = MemoryWatch()
-        if book is not None:
-            before = book.snapshot().by_category
-            watch.peak, watch.by_category = book.snapshot().live, dict(before)
-            book.watches.append(watch)
+        trace, stream, book, watch = self.trace, self.stream, ledger.of("cuda"), MemoryWatch()
+        start, flops, again, before = len(trace.acts), dict(stream.flops), stream.again, book.snapshot()
+        watch.peak, watch.by_category = before.live, dict(before.by_category)
+        book.watches.append(watch)
         result = run()
         trace.acts.close()
-        change: Bytes = {}
-        peak: Bytes = {}
-        if book is not None:
-            book.watches.remove(watch)
-            change = _less(book.snapshot().by_category, before)
-            peak = _less(watch.by_category, before)
+        book.watches.remove(watch)
+        change, peak = (_less(now, before.by_category) for now in (book.snapshot().by_category, watch.by_category))
         is_one = not isinstance(result, tuple)
         found = [
-            (_Like(each), "other" if book is None else book.category_of(each.array))
-            if isinstance(each, TensorBase)
-            else None
+            (_Like(each), book.category_of(each.array)) if isinstance(each, TensorBase) else None
             for each in ((result,) if is_one else result)
         ]
-        more = {} if stream is None else _less(stream.flops, flops)
-        once = 0 if stream is None else stream.again - again
-        stretch = Stretch(trace.acts[start:], change, peak, more, once, found, is_one)
-        begun = [
-            w for a in stretch.acts if (w := getattr(a, "work", None)) is not None and not isinstance(a, WorkAwaited)
-        ]
-        if sorted(begun) != sorted(a.work for a in stretch.acts if isinstance(a, WorkAwaited)):
+        acts, more, once = trace.acts[start:], _less(stream.flops, flops), stream.again - again
+        stretch = Stretch(acts, change, peak, more, once, found, is_one)
+        begun = [w for a in acts if (w := getattr(a, "work", None)) is not None and not isinstance(a, WorkAwaited)]
+        if sorted(begun) != sorted(a.work for a in acts if isinstance(a, WorkAwaited)):
             raise CannotFold("a micro-batch waits for what another one has begun")
         return stretch, result
 
     def _note(self, stretch: Stretch, drop: Callable[[], Any] | None) -> Any:
         self.trace.acts.extend(stretch.acts)
-        stream = self.trace.stream
-        if stream is not None:
-            for dtype, count in stretch.flops.items():
-                stream.flops[dtype] = stream.flops.get(dtype, 0) + count
-            stream.again += stretch.again
-        book = ledger.of("cuda") if pools.count() else None
-        if book is not None:
-            book.passed(stretch.peak)
-            before = book.snapshot().by_category
+        stream, book = self.stream, ledger.of("cuda")
+        for dtype, count in stretch.flops.items():
+            stream.flops[dtype] = stream.flops.get(dtype, 0) + count
+        stream.again += stretch.again
+        book.passed(stretch.peak)
+        before = book.snapshot().by_category
         if drop is not None:
             drop()
         made = tuple(None if each is None else each[0].made(each[1]) for each in stretch.results)
-        if book is not None:
-            book.change(_less(stretch.change, _less(book.snapshot().by_category, before)))
+        book.change(_less(stretch.change, _less(book.snapshot().by_category, before)))
         return made[0] if stretch.is_one else made
 
     def __repr__(self) -> str:
@@ -162,9 +143,10 @@ def _less(one: Bytes, other: Bytes) -> Bytes:
 
 
 def of(count: int) -> RepeatedStretches | None:
-    """Those of the caller, if it is a rank that is recorded, and if there are enough micro-batches; else None. A
+    """Those of the caller, if it is a rank with a device that is recorded, and if there are enough micro-batches; else None. A
     timeline tells the memory after each operation, so then all of them run."""
     trace = world.current().trace
-    if not isinstance(trace, OperationTrace) or trace.told is not None or count <= FIRST + 1:
+    is_recorded = isinstance(trace, OperationTrace) and trace.told is None and pools.count()
+    if not is_recorded or trace.stream is None or count <= FIRST + 1:
         return None
-    return RepeatedStretches(trace, count)
+    return RepeatedStretches(trace, trace.stream, count)

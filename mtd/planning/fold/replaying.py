@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from minitorch_dist.distributed import world
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
@@ -40,7 +40,7 @@ class Replayer:
         if devices is not None:
             self.stream = devices.streams[here.rank] = ReplayedStream(devices.streams[here.rank])
         self.engine: Engine = here.engine
-        self.groups: list[Group] = [here.default_group]
+        self.groups: list[ProcessGroup] = [here.default_group]
         self.works: dict[int, Work] = {}
         self._prepared: dict[int, tuple[PreparedCall, dict[Any, Any]]] = {}
         self._doing: dict[type, Callable[[Any], None]] = {
@@ -138,7 +138,7 @@ class Replayer:
     def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
-        call = kind(group, act.dtype, act.shape, self.other_end(act), act.tag, act.operation)
+        call = kind(group, act.array.dtype, act.array.shape, self.other_end(act), act.tag, act.operation)
         if act.work is None:
             call.run(act.array)
         else:
@@ -160,9 +160,7 @@ class Replayer:
     def make(self, act: acts.GroupsMade) -> None:
         for number in own_parts(act).get(self.rank, ()):
             name, ranks = act.parts[number]
-            self.groups.append(
-                self.world.group_kind(self.world, name, ranks, act.timeout, act.backend, act.description, None)
-            )
+            self.groups.append(ProcessGroup(self.world, name, ranks, act.timeout, act.backend, act.description, None))
 
     def __repr__(self) -> str:
         return f"<Replayer of {self.trace!r} as rank {self.rank}>"

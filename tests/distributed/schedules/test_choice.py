@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minitorch_dist.distributed import collectives, world
-from minitorch_dist.distributed.groups import Group
+from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import How
 from minitorch_dist.distributed.schedules import ScheduleError, choice, cost, formulas, ring
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
@@ -112,7 +112,7 @@ def left_ring() -> Iterator[None]:
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_a_schedule_of_ones_own(left_ring: None, size: int) -> None:
     def body() -> None:
-        group: Group = world.current().default_group
+        group: ProcessGroup = world.current().default_group
         for count in (0, 1, size, 1000):
             x = np.full(count, group.rank() + 1, np.int64)
             collectives.all_reduce(group, x, how=How("left_ring"))

@@ -13,7 +13,7 @@ import pytest
 from minitorch_dist.distributed.schedules import BUILT_IN, bounds, overtaking, ring
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
-from minitorch_dist.distributed.schedules.ports import Ports
+from minitorch_dist.distributed.schedules.ports import Ports, PortTimes
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import even
 from tests.distributed.schedules.all_schedules import every_schedule, roots
@@ -246,7 +246,7 @@ def test_all_ranks_at_once_cost_what_they_cost_message_by_message(schedule) -> N
             replay = Replay(schedule, size, n, links=links, root=root).run()
             free = np.zeros(size, np.int64)
             sizes = schedule.sizes(size, n)
-            finish, *_ = overtaking.play(schedule, sizes, links, free, free, free, root)
+            finish, *_ = overtaking.play(schedule, sizes, links, PortTimes(free, free, free), root)
             assert fast.finish.tolist() == plain.finish.tolist() == finish.tolist()
             assert asked(schedule, size, n, links, root).tolist() == replay.finish
             assert fast.sent.tolist() == plain.sent.tolist() == replay.sent

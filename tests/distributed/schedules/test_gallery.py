@@ -8,6 +8,7 @@ import pytest
 from minitorch_dist.distributed.schedules import ScheduleError, choice, domain, gallery, overtaking, proof
 from minitorch_dist.distributed.schedules.cost import cost
 from minitorch_dist.distributed.schedules.links import Links, TwoLevelLinks
+from minitorch_dist.distributed.schedules.ports import PortTimes
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import BUILT_IN, GALLERY, ROOTED, Schedule
 
@@ -57,7 +58,7 @@ def test_its_bill_is_that_of_its_messages(schedule: Schedule) -> None:
                 links = TwoLevelLinks(links.alpha, links.beta, per_node=3, outer=Links(999, 5, 1, 77))
             fast = cost(schedule, size, n, links, root=root)
             free = np.zeros(size, np.int64)
-            finish, *_ = overtaking.play(schedule, schedule.sizes(size, n), links, free, free, free, root)
+            finish, *_ = overtaking.play(schedule, schedule.sizes(size, n), links, PortTimes(free, free, free), root)
             replay = Replay(schedule, size, n, links=links, root=root).run()
             assert fast.finish.tolist() == finish.tolist()
             assert fast.sent.tolist() == replay.sent and fast.messages == replay.messages

@@ -245,7 +245,7 @@ class Runs:
         for event in run.events[:50]:
             assert shown(f"{event}") and event.name
         run.order.line_up()
-        assert run.is_same_order(run)
+        assert run.diff(run) is None
         run.scene()
         if len(run) < 200 and zlib.crc32(data) % 8 == 0:  # pictures take their time
             run.svg()
@@ -452,8 +452,8 @@ class Settings:
     def kept(self, tree: Any) -> None:
         self.path.write_text(json.dumps(tree), encoding="utf-8")
         found = PlanCache(self.path)
-        for key in [*found.rows]:
-            row = found.get(key)
+        for key in [*found.parts["rows"]]:
+            row = found.get("rows", key)
             assert row is None or row.seconds > 0
 
 
@@ -493,7 +493,7 @@ class Algorithms:
     def read_kept(self, tree: Any) -> None:
         self.kept.write_text(json.dumps(tree), encoding="utf-8")
         results = racing.LabResults(self.kept, BUILT_IN["all_reduce", "ring"], "ring")
-        for one in results.get(CASE, lambda: [ENTRY]):
+        for one in results.of(CASE, lambda: [ENTRY]):
             assert shown(one.algorithm) is not None and one.time + one.bound + one.sent >= 0
 
     def make_claims(self, random: Random, size: int) -> str:

@@ -26,12 +26,7 @@ from minitorch_dist.distributed.elastic.multiprocessing.errors import ChildFaile
 from minitorch_dist.distributed.elastic.multiprocessing.logs import log_folder
 from minitorch_dist.distributed.elastic.multiprocessing.warden import Warden
 from minitorch_dist.distributed.elastic.multiprocessing.workers import WorkerGroup
-from minitorch_dist.distributed.elastic.rendezvous import places, state as states
-from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
-    RendezvousClosedError,
-    RendezvousError,
-    RendezvousStateError,
-)
+from minitorch_dist.distributed.elastic.rendezvous import exceptions, places, state as states
 from minitorch_dist.distributed.elastic.rendezvous.membership import JobMembership
 from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobState
 from transports import job as jobs
@@ -89,7 +84,7 @@ class ElasticAgent:
             self.store, self._is_keeper = places.meet(
                 self.job.place, patience.join_timeout, self._is_told_to_stop, say, self._of().among_agents()
             )
-        except RendezvousError:
+        except exceptions.RendezvousError:
             if self._signals:
                 raise self._stopped() from None
             raise
@@ -110,7 +105,7 @@ class ElasticAgent:
         id, script, text = json.loads(self._keys.compare_set("begun", "", mine))
         is_alone = self.job.rules.max_nodes == 1 and self.job.run_id == "none" and id != ours
         if script != self.job.script or is_alone:
-            raise RendezvousStateError(
+            raise exceptions.RendezvousStateError(
                 f"at {self.job.place} another job has begun under the name {self.job.run_id!r}: {jobs.clean(text)}. This is "
                 f"{json.loads(mine)[2]}. Two jobs do not meet. Give this one another --rdzv-endpoint (or MASTER_PORT) or "
                 "--rdzv-id, or take --standalone. (All nodes of one job run the same script)"
@@ -218,7 +213,7 @@ class ElasticAgent:
     def _failure(self, state: JobState, failures: dict[int, ProcessFailure]) -> Exception:
         """The exception that ends an agent whose job has not succeeded."""
         if not failures:
-            return RendezvousClosedError(f"the job has ended: {state.cause}")
+            return exceptions.RendezvousClosedError(f"the job has ended: {state.cause}")
         if self.job.log_dir is None:
             for each in failures.values():
                 each.error_file = "<N/A>"  # it goes with us

@@ -37,17 +37,8 @@ class WorkerProgram:
 
     def command(self, local_rank: int) -> list[str]:
         arguments = [each.replace(LOCAL_RANK, str(local_rank)) for each in self.arguments]
-        return [
-            sys.executable,
-            "-u",
-            "-X",
-            "faulthandler",
-            str(ENTRY),
-            str(os.getpid()),
-            self.kind,
-            self.target,
-            *arguments,
-        ]
+        entry = [sys.executable, "-u", "-X", "faulthandler", str(ENTRY)]
+        return [*entry, str(os.getpid()), self.kind, self.target, *arguments]
 
     def __str__(self) -> str:
         return self.target

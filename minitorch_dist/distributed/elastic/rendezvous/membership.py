@@ -15,12 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from minitorch_dist.distributed.elastic.rendezvous import state as states
-from minitorch_dist.distributed.elastic.rendezvous.exceptions import (
-    RendezvousClosedError,
-    RendezvousStateError,
-    RendezvousTimeoutError,
-)
+from minitorch_dist.distributed.elastic.rendezvous import exceptions, state as states
 from minitorch_dist.distributed.elastic.rendezvous.job_log import JobLog
 from minitorch_dist.distributed.elastic.rendezvous.state import JobNode, JobRules, JobState
 from transports.clock import SYSTEM, Clock, Deadline
@@ -67,7 +62,7 @@ class JobMembership:
         self._store, self._clock, self._say = store, clock, say
         self._ledger = JobLog(PrefixStore("job", store), node.id, JobState(rules))
         if self._ledger.state.rules != rules:
-            raise RendezvousStateError(
+            raise exceptions.RendezvousStateError(
                 f"this job was begun with {self._ledger.state.rules}, but we were started with "
                 f"{rules}. Give all nodes the same --nnodes and --max-restarts; another job needs "
                 "another --rdzv-id"
@@ -85,7 +80,6 @@ class JobMembership:
         """Join; the state in which we work, or None if `should_stop` says so meanwhile."""
         deadline = self._clock.deadline(self.patience.join_timeout)
         calling: Deadline | None = None
-        state = self._ledger.update()
         told = ""
         twins = self._clock.deadline(self.patience.until_gone() + 1)  # a dead one is gone by then
         while not should_stop():
@@ -95,22 +89,20 @@ class JobMembership:
             if twins.is_over():
                 self._demand_own_place(state)
             if state.phase == states.CLOSED:
-                raise RendezvousClosedError(f"the job is over: {state.cause}")
+                raise exceptions.RendezvousClosedError(f"the job is over: {state.cause}")
             if state.phase == states.WORKING and self.node.id in state.ids():
                 return state
             told = self._tell(state, told)
             if state.phase == states.GATHERING:
                 enough = len(state.nodes) >= state.rules.min_nodes
-                if enough and calling is None:
-                    calling = self._clock.deadline(self.patience.last_call_timeout)
-                elif not enough:
-                    calling = None
+                last_call = self.patience.last_call_timeout
+                calling = (calling or self._clock.deadline(last_call)) if enough else None
                 if calling is not None and calling.is_over() and not state.expected:
-                    state = self._ledger.apply(states.last_call)
+                    self._ledger.apply(states.last_call)
                     continue
                 if deadline.is_over() and not enough:
                     self.leave()
-                    raise RendezvousTimeoutError(
+                    raise exceptions.RendezvousTimeoutError(
                         f"waited {deadline.seconds:g} s for nodes: {len(state.nodes)} of at least "
                         f"{state.rules.min_nodes} came. Were the others started with the same "
                         "--rdzv-endpoint and --rdzv-id, and can they reach this host? "
@@ -118,7 +110,7 @@ class JobMembership:
                     )
             else:
                 deadline = self._clock.deadline(self.patience.join_timeout)
-            state = self._ledger.wait(SLICE)
+            self._ledger.wait(SLICE)
         return None
 
     def _demand_own_place(self, state: JobState) -> None:
@@ -128,7 +120,7 @@ class JobMembership:
         there = [n for n in state.nodes + state.waiting if n.rank == self.node.rank]
         if there and there[0].id != self.node.id:
             self.leave()
-            raise RendezvousStateError(
+            raise exceptions.RendezvousStateError(
                 f"--node-rank {self.node.rank} is taken by {there[0].id} on {there[0].host}; every node needs its own"
             )
 

@@ -7,12 +7,12 @@ static  host:port   the node of rank 0 keeps it
 
 from __future__ import annotations
 
-import re
 import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from minitorch_dist.distributed.elastic.rendezvous.exceptions import RendezvousConnectionError
 from transports.clock import SYSTEM
@@ -40,16 +40,13 @@ class StorePlace:
 
 def parsed(endpoint: str, port: int = PORT) -> tuple[str, int]:
     """Host and port of `host`, `host:port` or `[::1]:port`."""
-    parts = re.fullmatch(r"(\[[^]]*\]|[^:]*)(?::([^:]*))?", endpoint.strip())
-    host, number = parts.groups() if parts else (endpoint.strip(), None)  # a bare IPv6 address
-    host = host.strip("[]") or "localhost"
+    text = endpoint.strip()
+    is_bare = text.count(":") > 1 and not text.startswith("[")  # an IPv6 address
     try:
-        chosen = int(number) if number else port
+        parts = urlsplit(f"//[{text}]" if is_bare else f"//{text}")
+        return parts.hostname or "localhost", port if parts.port is None else parts.port
     except ValueError as error:
-        raise ValueError(f"{endpoint!r} is no host:port ({number!r} is not a number)") from error
-    if not 0 <= chosen < 2**16:
-        raise ValueError(f"the port of {endpoint!r} is not between 0 and 65535")
-    return host, chosen
+        raise ValueError(f"{endpoint!r} is no host:port: {error}") from error
 
 
 def is_here(host: str) -> bool:

@@ -137,13 +137,9 @@ def gone(state: JobState, id: str) -> JobState:
             return replace(state, phase=CLOSED, cause=f"{id} is gone")
         state = _again(state, f"{id} is gone")
     if state.phase == GATHERING:
-        return _settle(
-            replace(
-                state,
-                nodes=tuple(node for node in state.nodes if node.id != id),
-                expected=tuple(each for each in state.expected if each != id),
-            )
-        )
+        nodes = tuple(node for node in state.nodes if node.id != id)
+        expected = tuple(each for each in state.expected if each != id)
+        return _settle(replace(state, nodes=nodes, expected=expected))
     return state
 
 

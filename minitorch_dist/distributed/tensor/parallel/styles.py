@@ -163,12 +163,8 @@ class RowwiseParallel(CutStyle):
             if bias is None:
                 return y
             if isinstance(wanted, Shard):
-                return add(
-                    y,
-                    enter(bias, group)
-                    if wanted.dim % y.ndim != y.ndim - 1
-                    else convert(bias, Replicate(), Shard(-1), group),
-                )
+                cuts_bias = wanted.dim % y.ndim == y.ndim - 1
+                return add(y, convert(bias, Replicate(), Shard(-1), group) if cuts_bias else enter(bias, group))
             return add(y, bias)  # the operator would ask how `y` lies
 
         module.register_forward_pre_hook(before)

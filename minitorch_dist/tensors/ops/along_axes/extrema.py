@@ -54,10 +54,9 @@ def min(input: T, dim: Any = None, keepdim: bool = False, *, other: Any = None) 
 def _one(ufunc: np.ufunc, input: T, name: str) -> T:
     """Over all elements; those that are equally extreme share the gradient."""
     x = input.array
-    over = tuple(range(x.ndim))
     demand_order(f"{name}_all", x)
-    _check_not_empty(x, over, None, name, RuntimeError)
-    out = ufunc.reduce(x, over)
+    _check_not_empty(x, None, name, RuntimeError)
+    out = ufunc.reduce(x, None)
     return record(out, f"{name.title()}Backward1", (input, lambda g: among_equals(g, x, out), input), reads_result=True)
 
 
@@ -78,46 +77,33 @@ def _along(find: Any, input: T, dim: int, keepdim: bool, name: str) -> tuple[T, 
     x = input.array
     demand_order(f"{name}_cpu", x)
     along = axis(dim, x.ndim)
-    _check_not_empty(x, (along,), dim, name, IndexError)
-    if not x.ndim:
-        zero = np.zeros((), np.int64, like=input.array)
-        return record(x.copy(), f"{name.title()}Backward0", (input, lambda g: g)), result(input, zero)
-    index = find(x, axis=along, keepdims=True)
+    _check_not_empty(x, (along,), name, IndexError)
+    index = find(x if x.ndim else x[None], axis=along, keepdims=True)
     return taken(input, index, along, keepdim, f"{name.title()}Backward0")
 
 
 def taken(input: T, index: Array, along: int, keepdim: bool, name: str) -> tuple[T, T]:
-    """The elements at `index` (one along the axis), and where they are"""
-    x = input.array
-    shape = x.shape
-    index = index.astype(np.int64, copy=False)
-    values = np.take_along_axis(x, index, along)
-    where = result(input, index if keepdim else index.squeeze(along))
+    """The elements at `index` (one or more along the axis), and where they are. A 0-dim tensor is a vector meanwhile."""
+    before, x = input.array.shape, input.array if input.array.ndim else input.array[None]
+    wide, index = x.shape, index.astype(np.int64, copy=False)
+    shape = (*index.shape[:along], *index.shape[along if keepdim else along + 1 :]) if before else ()
+    where = result(input, index.reshape(shape))
 
     def backward(g: Array) -> Array:
-        return placed(g if keepdim else np.expand_dims(g, along), index, along, shape)
+        whole = np.zeros(wide, g.dtype, like=g)
+        np.put_along_axis(whole, index, g.reshape(index.shape), along)
+        return whole.reshape(before)
 
-    return record(values if keepdim else values.squeeze(along), name, (input, backward, where)), where
-
-
-def placed(g: Array, index: Array, along: int, shape: tuple[int, ...]) -> Array:
-    """The gradient of elements that were taken with `index`: zeros around them."""
-    whole = np.zeros(shape, g.dtype, like=g)
-    np.put_along_axis(whole, index, g, along)
-    return whole
+    return record(np.take_along_axis(x, index, along).reshape(shape), name, (input, backward, where)), where
 
 
-def _check_not_empty(x: Array, over: tuple[int, ...], dim: Any, name: str, error: type[Exception]) -> None:
+def _check_not_empty(x: Array, over: tuple[int, ...] | None, name: str, error: type[Exception]) -> None:
     if x.size:
         return
-    if dim is None:
-        raise error(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-            "reduction dim with the 'dim' argument."
-        )
-    for i in over:
-        if x.ndim and x.shape[i] == 0:
-            raise IndexError(f"{name}(): Expected reduction dim {i} to have non-zero size.")
+    if over is None:
+        raise error(f"{name}() of no elements: name dimensions that have some with 'dim'")
+    if x.ndim and 0 in [x.shape[i] for i in over or ()]:
+        raise IndexError(f"{name}() along dimensions {over} of {list(x.shape)}, which have no elements")
 
 
 @numpy_names
@@ -136,7 +122,7 @@ def _over(ufunc: np.ufunc, input: T, dim: Dims, keepdim: bool, name: str) -> T:
     x = input.array
     demand_order(f"{name}_cpu", x)
     over = axes(dim, x.ndim)
-    _check_not_empty(x, over, None if dim is None or is_empty(dim) else dim, name, RuntimeError)
+    _check_not_empty(x, None if dim is None or is_empty(dim) else over, name, RuntimeError)
     out = np.asanyarray(ufunc.reduce(x, over, keepdims=keepdim))
     return record(
         out, f"{name.title()}Backward0", (input, lambda g: _shared(g, x, out, over, keepdim), input), reads_result=True
@@ -158,11 +144,8 @@ def argmin(input: T, dim: int | None = None, keepdim: bool = False) -> T:
 def _where(find: Any, input: T, dim: int | None, keepdim: bool, name: str) -> T:
     x = input.array
     if x.dtype.kind in "bc":
-        kind = "bool" if x.dtype.kind == "b" else "complex"
-        raise RuntimeError(f"{name}(): does not support {kind} input")
+        raise RuntimeError(f"{name}(): does not support {input.dtype}")
     along = None if dim is None else axis(dim, x.ndim)
-    _check_not_empty(x, () if along is None else (along,), dim, name, IndexError)
-    if along is not None and not x.ndim:
-        return result(input, np.zeros((), np.int64, like=input.array))
-    out = find(x, axis=along, keepdims=keepdim)
+    _check_not_empty(x, None if along is None else (along,), name, IndexError)
+    out = find(x, axis=along if x.ndim else None, keepdims=keepdim)
     return result(input, np.asanyarray(out).astype(np.int64, copy=False))

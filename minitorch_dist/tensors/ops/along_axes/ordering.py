@@ -9,15 +9,16 @@ import numpy as np
 
 from minitorch_dist.tensors import dtypes, return_types
 from minitorch_dist.tensors.core.base import Array, T
-from minitorch_dist.tensors.core.graph import record, result
+from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.ops.along_axes.extrema import taken
 from minitorch_dist.tensors.promotion import demand_order
 
 
 def order(x: Array, along: int, descending: bool) -> Array:
-    """The indices that sort `x`."""
+    """The indices that sort `x`; a 0-dim array counts as a vector."""
     demand_order("sort", x)
+    x = x if x.ndim else x[None]
     if x.dtype in dtypes.HALVES:
         x = x.astype(np.float32)
     if not descending:
@@ -27,39 +28,29 @@ def order(x: Array, along: int, descending: bool) -> Array:
     return np.asanyarray(x.shape[along] - 1 - np.flip(mirrored, along))
 
 
-def _lone(input: T, name: str) -> tuple[T, T]:
-    """A 0-dim tensor is its own order."""
-    index = result(input, np.zeros((), np.int64, like=input.array))
-    return record(input.array.copy(), name, (input, lambda g: g, index)), index
-
-
 def sort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = False) -> return_types.sort[T]:
     """The elements in order, and where they stood."""
     along = axis(dim, input.array.ndim)
-    if not input.array.ndim:
-        return return_types.sort(*_lone(input, "SortBackward0"))
     index = order(input.array, along, descending)
     return return_types.sort(*taken(input, index, along, True, "SortBackward0"))
 
 
 def argsort(input: T, dim: int = -1, descending: bool = False, *, stable: bool = False) -> T:
     """The indices that sort."""
-    along = axis(dim, input.array.ndim)
-    if not input.array.ndim:
-        return result(input, np.zeros((), np.int64, like=input.array))
-    return result(input, order(input.array, along, descending))
+    x = input.array
+    return result(input, order(x, axis(dim, x.ndim), descending).reshape(x.shape))
 
 
 def topk(input: T, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> return_types.topk[T]:
     """The k largest (or smallest) elements in order, and where they stand."""
     x = input.array
     along = axis(dim, x.ndim)
-    if not 0 <= k <= (x.shape[along] if x.ndim else 1):
-        raise RuntimeError(f"selected index k out of range: {k} of {x.shape[along] if x.ndim else 1} elements")
+    count = x.shape[along] if x.ndim else 1
+    if not 0 <= k <= count:
+        raise RuntimeError(f"selected index k out of range: {k} of {count} elements")
     if x.dtype.kind == "b":
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    if not x.ndim:
-        return return_types.topk(*_lone(input, "TopkBackward0"))
     index = order(x, along, largest)
-    index = index[(slice(None),) * along + (slice(k),)].copy()  # not a view of the whole order
+    if k < count and x.ndim:
+        index = index[(slice(None),) * along + (slice(k),)].copy()  # not a view of the whole order
     return return_types.topk(*taken(input, index, along, True, "TopkBackward0"))

@@ -49,12 +49,7 @@ def _spread_of(name: str, input: T, dim: Any, unbiased: bool | None, keepdim: bo
     count = math.prod([shape[i] for i in over])
     freedom = count - correction
     if freedom <= 0:
-        warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than "
-            "the reduction factor (input numel divided by output numel).",
-            UserWarning,
-            stacklevel=4,
-        )
+        warnings.warn(f"{name}(): degrees of freedom is <= 0 for {count} - {correction} elements", stacklevel=4)
 
     def measured() -> tuple[Array, Array]:
         wide = x.astype(np.float32) if x.dtype in dtypes.HALVES else x

@@ -164,9 +164,7 @@ def choose(input: Any, condition: T, other: Any) -> T:
     """`input` where the condition holds, `other` elsewhere"""
     c = condition.array
     if c.dtype.kind != "b":
-        raise RuntimeError(
-            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}"
-        )
+        raise RuntimeError(f"where(): the condition must be of bools, not of {condition.dtype}")
     if not isinstance(input, TensorBase) and not isinstance(other, TensorBase):
         dtype = dtypes.promote_types(dtypes.of_scalar(input), dtypes.of_scalar(other))
         return result(condition, np.where(c, dtype.numpy.type(input), dtype.numpy.type(other)))
@@ -177,9 +175,8 @@ def choose(input: Any, condition: T, other: Any) -> T:
     try:
         out = np.where(c, x, y)
     except ValueError:
-        raise RuntimeError(
-            f"where(): the shapes {list(c.shape)}, {list(x.shape)} and {list(y.shape)} do not broadcast"
-        ) from None
+        shapes = ", ".join(str(list(each.shape)) for each in (c, x, y))
+        raise RuntimeError(f"where(): the shapes {shapes} do not broadcast") from None
     if condition.storage.device is not first.storage.device or condition.plain is not first.plain:
         common_device((condition, first, second))
     a, b, zero = x.shape, y.shape, x.dtype.type(0)

@@ -32,29 +32,32 @@ def to(input: T, *args: Any, **kwargs: Any) -> T:
         >>> torch.ones(1).to(torch.float64).dtype
         torch.float64
     """
-    dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
-    other = None
-    rest: list[Any] = list(args)
-    first = rest.pop(0) if rest else None
+    dtype, device, copy = wanted(*args, **kwargs)
+    place = input.storage.device if device is None else devices.resolve(device)
+    return move(input, dtype or input.dtype, place, copy)
+
+
+def wanted(
+    *args: Any,
+    dtype: dtypes.dtype | None = None,
+    device: Device = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
+) -> tuple[dtypes.dtype | None, Device, bool]:
+    """The dtype and the device that the arguments of `to` name, and whether a copy is asked for."""
+    first, *rest = args or (None,)
     if isinstance(first, TensorBase):
-        other = first
+        dtype, device = first.dtype, first.storage.device
     elif isinstance(first, dtypes.dtype):
         dtype = first
     elif args:
         device = first
         if rest and (rest[0] is None or isinstance(rest[0], dtypes.dtype)):
             dtype = rest.pop(0)
-    flags = dict(zip(("non_blocking", "copy"), rest, strict=False)) | kwargs
-    copy = flags.pop("copy", False)
-    flags.pop("non_blocking", False)
-    flags.pop("memory_format", None)
-    if flags or len(rest) > 2 or not all(isinstance(flag, bool) for flag in rest):
-        given = ", ".join([type(a).__name__ for a in args] + [f"{k}=" for k in kwargs])
-        raise TypeError(f"to() received an invalid combination of arguments - got ({given})")
-    if other is not None:
-        dtype, device = other.dtype, other.storage.device
-    target = input.storage.device if device is None else devices.resolve(device)
-    return move(input, dtype or input.dtype, target, copy)
+    if len(rest) > 2 or not all(isinstance(flag, bool) for flag in rest):
+        raise TypeError(f"to() takes a dtype, a device, both, or a tensor, and then two bools, but got {args}")
+    return dtype, device, rest[1] if len(rest) > 1 else copy
 
 
 def move(input: T, dtype: dtypes.dtype, device: devices.device, copy: bool = False) -> T:

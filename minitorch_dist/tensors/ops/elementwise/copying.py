@@ -62,12 +62,7 @@ def detach(input: T) -> T:
 def detach_(input: T) -> T:
     """Leave the graph: `input` becomes a leaf that requires no gradient."""
     if input._base is not None:
-        raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using "
-            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
-            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
-            "these gradients."
-        )
+        raise RuntimeError("Can't detach views in-place (as gradients of DDP's buckets are): use detach() instead")
     input._grad_fn, input._output_nr, input._requires_grad = None, 0, False
     return input
 
@@ -118,40 +113,10 @@ def no_data() -> NotImplementedError:
 
 
 def fill(x: Array, y: Array) -> None:
-    """`x[...] = y`, converted and broadcast, with torch's complaint where it does not fit."""
-    if y.ndim <= x.ndim:
-        try:
-            x[...] = y if y.dtype == x.dtype else converted(y, dtypes.FROM_NUMPY[x.dtype])
-            return
-        except ValueError:
-            if not x.flags.writeable:
-                raise
-    expanded(y.shape, x.shape)  # says what does not fit
-    raise AssertionError(f"{y.shape} expands to {x.shape}")
-
-
-def expanded(before: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
-    """`target` with each -1 replaced by the length that is there, if `before` expands to it."""
-    extra = len(target) - len(before)
-    if extra < 0:
-        raise RuntimeError(
-            f"the number of sizes provided ({len(target)}) must be greater or equal to the number "
-            f"of dimensions in the tensor ({len(before)}): {list(before)} to {list(target)}"
-        )
-    full = []
-    for place, n in enumerate(target):
-        own = before[place - extra] if place >= extra else None
-        if n == -1 and own is not None:
-            n = own
-        elif n < 0:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {place}"
-            )
-        elif own not in (1, n, None):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({n}) must match the existing size ({own}) at "
-                f"non-singleton dimension {place}.  Target sizes: {list(target)}.  Tensor sizes: "
-                f"{list(before)}"
-            )
-        full.append(n)
-    return tuple(full)
+    """`x[...] = y`, converted and broadcast."""
+    try:
+        if y.ndim > x.ndim:  # numpy would drop leading ones
+            raise ValueError
+        x[...] = y if y.dtype == x.dtype else converted(y, dtypes.FROM_NUMPY[x.dtype])
+    except ValueError:
+        raise RuntimeError(f"a tensor of shape {list(y.shape)} does not expand to {list(x.shape)}") from None

@@ -6,42 +6,32 @@ erf x  = 2/√π ∫₀ˣ e^(-t²) dt         Φ x = (1 + erf(x / √2)) / 2
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors.core.base import Array
+from minitorch_dist.tensors.portable_math import polynomial
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 BLOCK = 1 << 15  # elements at a time, so that a polynomial's steps meet their data in the cache
 
 # (1 + tanh(x · P(x²))) / 2 is the normal distribution to 3e-8, as numpy's tanh is quick. P grows for ever, so tanh ends at ±1.
 CDF = (
-    1.756213197e-09,
-    -1.322647190e-07,
-    3.964759962e-06,
-    -5.530626897e-05,
-    -3.259481855e-05,
-    3.633308445e-02,
     0.7978849415,
+    3.633308445e-02,
+    -3.259481855e-05,
+    -5.530626897e-05,
+    3.964759962e-06,
+    -1.322647190e-07,
+    1.756213197e-09,
 )
 
 
 def each_number(function: Callable[[float], float], x: Array) -> Array:
     """A function of `math` of each element, in float64."""
     return np.asanyarray(np.frompyfunc(function, 1, 1)(x.astype(np.float64))).astype(np.float64)
-
-
-def polynomial(coefficients: Sequence[float], x: Array) -> Array:
-    """Horner's scheme, in one array"""
-    first, second, *rest = coefficients
-    out: Array = x * x.dtype.type(first)
-    out += second
-    for c in rest:
-        out *= x
-        out += c
-    return out
 
 
 def in_blocks(function: Callable[[Array], Any], x: Array) -> Array:
@@ -66,7 +56,7 @@ def normal_cdf_of_block(x: Array) -> Array:
     """The same of one block, for functions that go on with it while it is in the cache"""
     if x.dtype == np.float64:
         return each_number(math.erfc, x * -math.sqrt(0.5)) * 0.5
-    out = polynomial(CDF, x * x)
+    out = polynomial(x * x, CDF)
     out *= x
     np.tanh(out, out=out)
     out += 1

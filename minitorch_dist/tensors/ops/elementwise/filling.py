@@ -7,21 +7,14 @@ import numpy as np
 from minitorch_dist.tensors.autograd.overwriting import Change, overwrite
 from minitorch_dist.tensors.core.base import Array, Number, T, TensorBase
 from minitorch_dist.tensors.core.views import check_writable
-from minitorch_dist.tensors.promotion import as_element, converted, is_number, not_a_tensor
+from minitorch_dist.tensors.promotion import one_element
 
 
 def fill_(input: T, value: T | Number) -> T:
     """Set every element to `value`, a number or a 0-dim tensor."""
     check_writable(input)
-    if not isinstance(value, TensorBase):
-        if not is_number(value):
-            raise not_a_tensor(value, "value")
-        return _filled(input, "FillBackward0", as_element(value, input.dtype))
-    if value.array.ndim:
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.array.ndim} dimensions."
-        )
-    return _filled(input, "FillBackward1", value.array, value)
+    element, source = one_element(value, input.dtype, "fill_")
+    return _filled(input, "FillBackward0" if source is None else "FillBackward1", element, source)
 
 
 def zero_(input: T) -> T:
@@ -29,9 +22,7 @@ def zero_(input: T) -> T:
     return _filled(input, "ZeroBackward0", np.zeros(()))
 
 
-def _filled(input: T, name: str, number: Array, source: TensorBase | None = None) -> T:
-    element = converted(number, input.dtype)
-
+def _filled(input: T, name: str, element: Array, source: TensorBase | None = None) -> T:
     def write(x: Array) -> None:
         x[...] = element
 

@@ -158,10 +158,7 @@ def _seen(size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: Size
     padded = [n + a + b for n, a, b in zip(size, before, after, strict=True)]
     reach = [d * (k - 1) + 1 for d, k in zip(spread, kernel, strict=True)]
     if any(r > n for r, n in zip(reach, padded, strict=True)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: "
-            f"({_times(reach)}). Kernel size can't be greater than actual input size"
-        )
+        raise RuntimeError(f"a kernel that reaches over {reach} is larger than a padded input of {padded}")
     made = [(n - r) // s + 1 for n, r, s in zip(padded, reach, steps, strict=True)]
     return [Axis(*one) for one in zip(size, made, kernel, steps, before, spread, strict=True)]
 
@@ -171,19 +168,13 @@ def _spread(size: Shape, kernel: Shape, steps: Shape, spread: Shape, padding: An
     before = per_axis(padding, len(size), "padding", 0)
     extra = per_axis(output_padding, len(size), "output_padding", 0)
     if any(e >= max(s, d) for e, s, d in zip(extra, steps, spread, strict=True)):
-        raise RuntimeError(
-            "output padding must be smaller than either stride or dilation, but got output_padding "
-            f"{extra}, stride {steps}, dilation {spread}"
-        )
+        raise RuntimeError(f"output_padding {extra} must be smaller than stride {steps} or dilation {spread}")
     made = [
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         for n, s, p, d, k, e in zip(size, steps, before, spread, kernel, extra, strict=True)
     ]
     if min(made) < 1:
-        raise RuntimeError(
-            f"Given input size per channel: ({_times(size)}). Calculated output size per channel: "
-            f"({_times(made)}). Output size is too small"
-        )
+        raise RuntimeError(f"an input of {size} makes an output of {made}, which is too small")
     return [Axis(*one) for one in zip(made, size, kernel, steps, before, spread, strict=True)]
 
 
@@ -234,10 +225,6 @@ def sides(
     return [n // 2 for n in total], [n - n // 2 for n in total]
 
 
-def _times(sizes: Sequence[int]) -> str:
-    return " x ".join(str(n) for n in sizes)
-
-
 def _check(
     name: str, dims: int, input: TensorBase, weight: TensorBase, bias: TensorBase | None, groups: int, transposed: bool
 ) -> None:
@@ -246,10 +233,7 @@ def _check(
             raise TypeError(f"{name}() takes tensors, not {type(given_one).__name__}")
     x, w = input.array, weight.array
     if x.ndim not in (dims + 1, dims + 2):
-        raise RuntimeError(
-            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got "
-            f"input of size: {list(x.shape)}"
-        )
+        raise RuntimeError(f"{name} takes {dims + 1} dimensions, or {dims + 2} with a batch, but got {list(x.shape)}")
     if w.ndim != dims + 2:
         raise RuntimeError(f"{name} expects a weight of {dims + 2} dimensions, but got one of size {list(w.shape)}")
     if x.dtype != w.dtype:
@@ -262,10 +246,8 @@ def _check(
     divisible = groups >= 1 and len(w) >= groups and len(w) % groups == 0
     fits = x.shape[-dims - 1] == inputs
     if not divisible or not fits or (bias is not None and bias.array.shape != (outputs,)):
-        raise RuntimeError(
-            f"{name}() does not take input{list(x.shape)} with weight of size {list(w.shape)} and groups={groups}: "
-            f"expected weight to be divisible by {groups} at dimension 0, and input to have {inputs} channels. "
-            f"Expected bias to have {outputs} elements; it has {None if bias is None else list(bias.array.shape)}"
-        )
+        biased = "" if bias is None else f" and bias {list(bias.array.shape)}"
+        words = f"{groups} groups of {outputs} outputs and {inputs} inputs"
+        raise RuntimeError(f"{name}(): input {list(x.shape)}{biased} do not fit weight {list(w.shape)}: {words}")
     if bias is not None and bias.array.dtype != x.dtype:
         raise RuntimeError(f"Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same")

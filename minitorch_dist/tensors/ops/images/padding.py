@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors.core.base import Array, T
+from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.core.graph import record
+from minitorch_dist.tensors.ops.accumulation import zeros_around
 from minitorch_dist.tensors.ops.indexing.indexing import number
 
 
@@ -23,10 +25,7 @@ def pad(input: T, pad: Sequence[int], mode: str = "constant", value: float | Non
     if len(widths) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(widths) > 2 * x.ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got "
-            f"padding length {len(widths)} and input of dimension {x.ndim}"
-        )
+        raise RuntimeError(f"{len(widths)} widths of padding are too many for an input of {x.ndim} dimensions")
     pairs = list(zip(widths[::2], widths[1::2], strict=True))[::-1]
     first = x.ndim - len(pairs)
     shape = list(x.shape)
@@ -39,15 +38,10 @@ def pad(input: T, pad: Sequence[int], mode: str = "constant", value: float | Non
             raise RuntimeError(f"pad ({before}, {after}) cuts more than dimension {place} of size {side} has")
         there.append(slice(max(before, 0), shape[place] - max(after, 0)))
         here.append(slice(max(-before, 0), side - max(-after, 0)))
-    to, source = tuple(there), tuple(here)
+    to: Any = (*there, ...)
+    source: Any = (*here, ...)
     out = np.empty(shape, x.dtype, like=x)
     out[...] = number(input, value or 0).array
     out[to] = x[source]
-    before_shape, dtype = x.shape, x.dtype
-
-    def cut(grad: Array) -> Array:
-        whole = np.zeros(before_shape, dtype, like=grad)
-        whole[source] = grad[to]
-        return whole
-
-    return record(out, "ConstantPadNdBackward0", (input, cut))
+    widen = zeros_around(x, source)
+    return record(out, "ConstantPadNdBackward0", (input, lambda g: widen(g[to])))

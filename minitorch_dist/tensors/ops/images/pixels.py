@@ -17,10 +17,7 @@ def pixel_shuffle(input: T, upscale_factor: int) -> T:
     """(*, C·r², H, W) to (*, C, H·r, W·r)."""
     x, r = input.array, upscale_factor
     if x.ndim < 3 or r < 1 or x.shape[-3] % (r * r):
-        raise RuntimeError(
-            "pixel_shuffle expects an input whose 'channel' dimension (-3) is divisible by the square "
-            f"of a positive upscale_factor, but got shape {list(x.shape)} and a factor of {r}"
-        )
+        raise RuntimeError(f"pixel_shuffle: {r}² does not divide the channels, dimension -3 of {list(x.shape)}")
     *rest, channels, height, width = x.shape
     n = len(rest)
     apart = (*rest, channels // (r * r), r, r, height, width)

@@ -11,6 +11,7 @@ by tap in reading order; the first that is equal gets the gradient, as in torch.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -42,10 +43,7 @@ def _axes(
 ) -> tuple[Axis, Axis]:
     shape = input.array.shape
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        raise RuntimeError(
-            f"{name}: Expected 3D or 4D (batch mode) tensor with optional 0 dim "
-            f"batch size for input, but got: {list(shape)}"
-        )
+        raise RuntimeError(f"{name} takes (N, C, H, W) or (C, H, W) with elements in each image, but got {list(shape)}")
     if input.array.dtype.kind == "b":
         raise NotImplementedError(f"{name} is not implemented for bool tensors")
     kernel = per_axis(kernel_size, 2, "kernel_size", 1)
@@ -56,15 +54,11 @@ def _axes(
     for n, k, s, p, d in zip(shape[-2:], kernel, steps, before, spread, strict=True):
         reach = d * (k - 1) + 1
         if p > reach // 2 or p > k // 2:
-            raise RuntimeError(
-                "pad should be at most half of effective kernel size, but got "
-                f"pad={p}, kernel_size={k} and dilation={d}"
-            )
+            raise RuntimeError(f"pad={p} is more than half of a kernel of {k} with dilation={d}")
         axes.append(Axis(n, (n + 2 * p - reach) // s + 1, k, s, p, d))
     if any(axis.out < 1 for axis in axes):
         raise RuntimeError(
-            f"Given input size: {tuple(shape[-3:])}. Calculated output size: "
-            f"{tuple(axis.out for axis in axes)}. Output size is too small"
+            f"an input of {list(shape)} makes an output of {[axis.out for axis in axes]}, which is too small"
         )
     return axes[0], axes[1]
 
@@ -105,17 +99,22 @@ def _max_pool(input: T, rows: Axis, columns: Axis) -> T:
 def _largest(x: Array, rows: Axis, columns: Axis) -> Array:
     """The largest value of every window, first along one axis and then along the other."""
     lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
-    out = np.full((*x.shape[:2], rows.out, columns.out), lowest, x.dtype, like=x)
+    return _gathered(np.maximum, x, lowest, x.dtype, rows, columns)
+
+
+def _gathered(ufunc: np.ufunc, x: Array, first: float, dtype: np.dtype[Any], rows: Axis, columns: Axis) -> Array:
+    """All elements of every window by way of `ufunc`, which begins with the number `first`."""
+    out = np.full((*x.shape[:2], rows.out, columns.out), first, dtype, like=x)
     for block in _blocks(x):
         part = x[block]
-        middle = np.full((*part.shape[:2], rows.out, columns.size), lowest, x.dtype, like=x)
+        middle = np.full((*part.shape[:2], rows.out, columns.size), first, dtype, like=x)
         for i in range(rows.kernel):
             oh, ih = seen(rows, i)
-            np.maximum(middle[:, :, oh], part[:, :, ih], out=middle[:, :, oh])
+            ufunc(middle[:, :, oh], part[:, :, ih], out=middle[:, :, oh])
         for j in range(columns.kernel):
             ow, iw = seen(columns, j)
             there = out[block, :, :, ow]
-            np.maximum(there, middle[:, :, :, iw], out=there)
+            ufunc(there, middle[:, :, :, iw], out=there)
     return out
 
 
@@ -159,16 +158,7 @@ def _avg_pool(input: T, rows: Axis, columns: Axis) -> T:
     count = rows.kernel * columns.kernel
     x = _images(input.array)
     wide = np.dtype(np.float32) if dtype in dtypes.HALVES else dtype
-    out = np.zeros((*x.shape[:2], rows.out, columns.out), wide, like=x)
-    for block in _blocks(x):
-        part = x[block]
-        middle = np.zeros((*part.shape[:2], rows.out, columns.size), wide, like=x)
-        for i in range(rows.kernel):
-            oh, ih = seen(rows, i)
-            middle[:, :, oh] += part[:, :, ih]
-        for j in range(columns.kernel):
-            ow, iw = seen(columns, j)
-            out[block, :, :, ow] += middle[:, :, :, iw]
+    out = _gathered(np.add, x, 0, wide, rows, columns)
     if dtype.kind in "iu":
         whole = np.trunc(out / count).astype(dtype)
         return result(input, whole.reshape(*source[:-2], rows.out, columns.out))

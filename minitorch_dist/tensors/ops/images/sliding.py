@@ -65,10 +65,7 @@ def per_axis(value: Sizes, dims: int, name: str, least: int) -> tuple[int, ...]:
     if len(found) == 1:
         found *= dims
     if len(found) != dims:
-        raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {dims} values "
-            f"to match its dimensions, but got {name}={list(found)}"
-        )
+        raise RuntimeError(f"expected {name} to be one int, or {dims} of them, but got {list(found)}")
     if min(found) < least:
         sign = "non-positive" if least else "negative"
         raise RuntimeError(f"{sign} {name} is not supported: {name}={list(found)}")

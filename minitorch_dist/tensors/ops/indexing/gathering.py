@@ -17,7 +17,7 @@ from minitorch_dist.tensors.autograd.overwriting import Change, both, same_gradi
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.accumulation import add_at, zeros_around
 from minitorch_dist.tensors.ops.indexing.selecting import check_range
 
 Where = tuple[Any, ...]
@@ -45,11 +45,8 @@ def places(x: Array, dim: int, index: TensorBase, name: str, source: TensorBase 
         own = source.array.shape
         fits = fits and len(own) == at.ndim and all(n <= m for n, m in zip(at.shape, own, strict=True))
     if not fits:
-        raise RuntimeError(
-            f"{name}(): Expected index {list(at.shape)} to have as many dimensions as, and to be no larger than, "
-            f"self {list(x.shape)} apart from dimension {along}"
-            + ("" if source is None else f", and src {list(source.array.shape)}")
-        )
+        others = "" if source is None else f" and src {list(source.array.shape)}"
+        raise RuntimeError(f"{name}(): index {list(at.shape)} is larger than self {list(x.shape)}{others}")
     check_range(at, x.shape[along], along)
     return grid(at, along)
 
@@ -59,18 +56,8 @@ def gather(input: T, dim: int, index: TensorBase, *, sparse_grad: bool = False) 
     same_device(input, index)
     x = input.array
     where = places(x, dim, index, "gather")
-    shape, dtype = x.shape, x.dtype
-    is_single = index.array.shape[dim] == 1  # then no place can be named twice
-
-    def scatter_back(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype, like=grad)
-        if is_single:
-            whole[where] = grad
-        else:
-            add_at(whole, where, grad)
-        return whole
-
-    return record(x[where], "GatherBackward0", (input, scatter_back, index))
+    twice = index.array.shape[dim] != 1  # else no place can be named twice
+    return record(x[where], "GatherBackward0", (input, zeros_around(x, where, twice), index))
 
 
 # ------------------------------------------------------------------------------------------ scatter
@@ -90,7 +77,7 @@ def _scatter(input: T, dim: int, index: TensorBase, src: Any = None, *, value: A
 
     if tensor is None:
         return Change("ScatterBackward1", write, zero_at(where), reads=(index,))
-    return Change("ScatterBackward0", write, zero_at(where), tensor, _collect(where, tensor), (index,))
+    return Change("ScatterBackward0", write, zero_at(where), tensor, _collect(where, index, tensor), (index,))
 
 
 def _values(x: Array, index: TensorBase, src: Any) -> Array:
@@ -103,17 +90,10 @@ def _values(x: Array, index: TensorBase, src: Any) -> Array:
     return src.array[tuple(map(slice, index.array.shape))]
 
 
-def _collect(where: Where, source: TensorBase) -> Callable[[Array], Array]:
+def _collect(where: Where, index: TensorBase, source: TensorBase) -> Callable[[Array], Array]:
     """The gradient of what was written."""
-    shape = source.array.shape
-
-    def hand_on(grad: Array) -> Array:
-        part = grad[where]
-        whole = np.zeros(shape, grad.dtype, like=grad)
-        whole[tuple(map(slice, part.shape))] = part
-        return whole
-
-    return hand_on
+    widen = zeros_around(source.array, tuple(map(slice, index.array.shape)))
+    return lambda grad: widen(grad[where])
 
 
 scatter, scatter_ = both(_scatter)
@@ -124,7 +104,12 @@ def _scatter_add(input: T, dim: int, index: TensorBase, src: TensorBase) -> Chan
     where = places(input.array, dim, index, "scatter_add", src)
     values = _values(input.array, index, src)
     return Change(
-        "ScatterAddBackward0", lambda x: add_at(x, where, values), same_gradient, src, _collect(where, src), (index,)
+        "ScatterAddBackward0",
+        lambda x: add_at(x, where, values),
+        same_gradient,
+        src,
+        _collect(where, index, src),
+        (index,),
     )
 
 

@@ -14,10 +14,10 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.views import bump, check_writable, view_of
 from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.accumulation import add_at, zeros_around
 from minitorch_dist.tensors.ops.elementwise.copying import copy_, fill
 from minitorch_dist.tensors.ops.indexing import indices
-from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, basic_index
+from minitorch_dist.tensors.ops.indexing.indices import FULL, Items, with_dots
 from minitorch_dist.tensors.promotion import as_element
 
 
@@ -37,16 +37,8 @@ def getitem(input: T, index: Any) -> T:
 
 def _window(input: T, items: Items) -> T:
     """The view that ints, slices, None and `...` make."""
-    x = input.array
-    shape, dtype = x.shape, x.dtype
-    out = basic_index(x, items)
-
-    def widen(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype, like=grad)
-        basic_index(whole, items)[...] = grad
-        return whole
-
-    return view_of(input, out, _name(items), widen)
+    x, where = input.array, with_dots(items)
+    return view_of(input, x[where], _name(items), zeros_around(x, where))
 
 
 def _name(items: Items) -> str:
@@ -65,13 +57,13 @@ def _name(items: Items) -> str:
 def _gather(input: T, window: Items, where: Items, reads: list[TensorBase]) -> T:
     """The copy that index arrays and masks make of what the window shows."""
     x = input.array
-    seen = basic_index(x, window) if indices.moves(window) else x
+    seen = x[with_dots(window)] if indices.moves(window) else x
     out = indices.pick(seen, where)
     shape, dtype = x.shape, x.dtype
 
     def spread(grad: Array) -> Array:
         whole = np.zeros(shape, dtype, like=grad)
-        region = basic_index(whole, window)
+        region = whole[with_dots(window)]
         if indices.names_once(where):
             region[where] = grad
         else:
@@ -99,7 +91,7 @@ def setitem(input: TensorBase, index: Any, value: Any) -> None:
         graph.same_device(input, value)
     if not any(joint.wants(input, value)):  # no history to keep: write at once
         check_writable(input)
-        seen = basic_index(input.array, window) if indices.moves(window) else input.array
+        seen = input.array[with_dots(window)] if indices.moves(window) else input.array
         if where:
             assign(seen, where, value.array)
         else:
@@ -130,8 +122,8 @@ def _put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> 
     shape = value.array.shape
 
     def hand_on(grad: Array) -> Array:
-        part = indices.pick(grad, where)
-        return sum_to(part, shape[max(len(shape) - part.ndim, 0) :]).reshape(shape)
+        seen = indices.pick(grad, where)
+        return sum_to(seen, shape[max(len(shape) - seen.ndim, 0) :]).reshape(shape)
 
     change = Change(
         "IndexPutBackward0", lambda x: assign(x, where, value.array), zero_at(where), value, hand_on, tuple(reads)
@@ -140,23 +132,16 @@ def _put(input: T, where: Items, value: TensorBase, reads: list[TensorBase]) -> 
 
 
 def assign(x: Array, where: Items, y: Array) -> None:
-    """`x[where] = y` with torch's complaints."""
+    """`x[where] = y`, for an array of the same type."""
     if x.dtype != y.dtype:
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{type_name(x)[6:-6]} for the destination and {type_name(y)[6:-6]} for the source."
-        )
+        raise RuntimeError(f"{y.dtype} cannot be written to places of {x.dtype}: convert it with to()")
     try:
         if indices.names_once(where):  # numpy insists on few dimensions here
             y = _without_ones(y, x.ndim - indices.takes(where[-1]) + 1)
         x[where] = y
-    except IndexError as error:
-        raise indices.arrays_error(x, where, str(error)) from None
     except ValueError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(y.shape)} cannot be broadcast to "
-            f"indexing result of shape {list(indices.pick(x, where).shape)}"
-        ) from None
+        seen = list(indices.pick(x, where).shape)
+        raise RuntimeError(f"a value of shape {list(y.shape)} cannot be written to places of shape {seen}") from None
 
 
 def _without_ones(y: Array, ndim: int) -> Array:

@@ -12,7 +12,6 @@ the dimension where it stood, which make a copy.
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,34 +24,19 @@ Items = tuple[Any, ...]
 FULL = slice(None)
 
 
-def basic_index(x: Array, items: Items) -> Array:
-    """numpy's basic indexing with torch's complaints; always an array, never a scalar."""
-    dots = False
+def with_dots(items: Items) -> Items:
+    """The items of a window, with one `...` among them, so that numpy gives an array and never a scalar."""
+    dots = 0
     for item in items:
         if type(item) is slice:
             if item.step is not None and operator.index(item.step) < 0:
                 raise ValueError("step must be greater than zero")
         elif item is Ellipsis:
-            dots = True
-    try:
-        return x[items if dots else (*items, ...)]
-    except IndexError as error:
-        if dots and sum(item is Ellipsis for item in items) > 1:
-            first = items.index(Ellipsis) + 1
-            return basic_index(x, items[:first] + tuple(i for i in items[first:] if i is not Ellipsis))
-        raise _index_error(x, items, str(error)) from None
-
-
-def _index_error(x: Array, items: Items, text: str) -> IndexError:
-    found = re.match(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)", text)
-    if found:
-        index, axis, side = found.groups()
-        return IndexError(f"index {index} is out of bounds for dimension {axis} with size {side}")
-    if not x.ndim:
-        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number")
-    if "too many indices" in text:
-        return IndexError(f"too many indices for tensor of dimension {x.ndim}")
-    return IndexError(text)
+            dots += 1
+    if dots > 1:
+        first = items.index(Ellipsis) + 1
+        return items[:first] + tuple(i for i in items[first:] if i is not Ellipsis)
+    return items if dots else (*items, ...)
 
 
 def moves(window: Items) -> bool:
@@ -70,8 +54,7 @@ def check_devices(input: TensorBase, items: Iterable[Any]) -> None:
             continue
         if item.storage.device not in (here, devices.CPU):
             raise RuntimeError(
-                "indices should be either on cpu or on the same device as the indexed tensor "
-                f"({here}), and one is on {item.storage.device}"
+                f"indices should be either on cpu or on the same device, {here}, and not on {item.storage.device}"
             )
 
 
@@ -82,7 +65,7 @@ def parse(x: Array, items: Items) -> tuple[Items, Items]:
     plain = [_simplify(item) for item in items]
     taken = sum(takes(item) for item in plain)
     if taken > x.ndim:
-        raise _index_error(x, items, "too many indices")
+        raise IndexError(f"too many indices for tensor of dimension {x.ndim}")
     window: list[Any] = []
     where: list[Any] = []
     axis = 0  # of x: where the next item applies
@@ -139,10 +122,7 @@ def _simplify(item: Any) -> Any:
     try:
         return operator.index(item)
     except TypeError:
-        raise IndexError(
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-            f"valid indices (got {type(item).__name__})"
-        ) from None
+        raise IndexError(f"indices are integers, slices, `...`, None and tensors, not {type(item).__name__}") from None
 
 
 def _nested(items: Any) -> Array:
@@ -158,43 +138,17 @@ def takes(item: Any) -> int:
 
 
 def _check_mask(mask: Array, shape: tuple[int, ...], axis: int) -> None:
-    for place, side in enumerate(mask.shape):
-        if shape[axis + place] != side:
-            raise IndexError(
-                f"The shape of the mask {list(mask.shape)} at index {place} does not match the "
-                f"shape of the indexed tensor {list(shape)} at index {axis + place}"
-            )
+    seen = shape[axis : axis + mask.ndim]
+    if seen != mask.shape:
+        raise IndexError(f"a mask of shape {list(mask.shape)} does not fit a tensor whose shape there is {list(seen)}")
 
 
 def pick(x: Array, where: Items) -> Array:
-    """numpy's advanced indexing with torch's complaints. Always a copy."""
-    try:
-        last = where[-1]
-        if last.dtype.kind != "b" and all(item is FULL for item in where[:-1]):
-            out = np.asanyarray(x.take(last, len(where) - 1))  # the common case, and faster
-        else:
-            out = np.asanyarray(x[where])
-        if not x.size:  # numpy does not look at indices where there is nothing to copy
-            named = [(i, a) for i, a in enumerate(spell_out(where)) if isinstance(a, np.ndarray)]
-            for axis, _ in named:
-                if not x.shape[axis] and all(a.size for _, a in named):
-                    raise IndexError(f"index is out of bounds for dimension {axis} with size 0")
-        return out  # type: ignore[no-any-return]
-    except IndexError as error:
-        raise arrays_error(x, where, str(error)) from None
-
-
-def arrays_error(x: Array, where: Items, text: str) -> IndexError:
-    for axis, item in enumerate(spell_out(where)):
-        if isinstance(item, np.ndarray) and item.size:
-            side = x.shape[axis]
-            for index in (int(item.min()), int(item.max())):
-                if not -side <= index < side:
-                    return IndexError(f"index {index} is out of bounds for dimension {axis} with size {side}")
-    if "shape mismatch" in text:
-        shapes = ", ".join(str(list(i.shape)) for i in where if isinstance(i, np.ndarray))
-        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
-    return IndexError(text)
+    """numpy's advanced indexing. Always a copy."""
+    last = where[-1]
+    if last.dtype.kind != "b" and all(item is FULL for item in where[:-1]):
+        return np.asanyarray(x.take(last, len(where) - 1))  # the common case, and faster
+    return np.asanyarray(x[where])
 
 
 def spell_out(where: Items) -> Items:

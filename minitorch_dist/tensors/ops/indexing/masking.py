@@ -9,41 +9,22 @@ import numpy as np
 from minitorch_dist.tensors.autograd.overwriting import Change, both
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.ops.shapes.broadcasting import expand
-from minitorch_dist.tensors.promotion import as_element, broadcast_error, converted
-
-
-def _bools(mask: TensorBase, complaint: str) -> Array:
-    if mask.array.dtype.kind != "b":
-        raise RuntimeError(complaint.format(dtype=mask.dtype.name))
-    return mask.array
-
-
-def _common(x: Array, y: Array) -> tuple[int, ...]:
-    shape: tuple[int, ...] = x.shape
-    if shape == y.shape:
-        return shape
-    try:
-        return np.broadcast_shapes(x.shape, y.shape)
-    except ValueError:
-        raise broadcast_error(x.shape, y.shape) from None
+from minitorch_dist.tensors.promotion import common_shape, one_element
 
 
 def _filled(input: T, mask: TensorBase, value: Any) -> Change:
     """`value` (a number or a 0-dim tensor) wherever `mask` is true."""
-    x = input.array
-    where = _bools(mask, "masked_fill_ only supports boolean masks, but got mask with dtype {dtype}")
-    if _common(x, where) != x.shape:
-        raise RuntimeError(
-            f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(_common(x, where))}"
-        )
-    number, source = _number_or_tensor(value, "masked_fill_")
-
-    element = as_element(number, input.dtype) if source is None else converted(number, input.dtype)
+    x, where = input.array, mask.array
+    if where.dtype.kind != "b":
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got a mask of {mask.dtype}")
+    if common_shape(x, where) != x.shape:
+        raise RuntimeError(f"a mask of shape {list(where.shape)} is larger than a tensor of shape {list(x.shape)}")
+    element, source = one_element(value, input.dtype, "masked_fill_")
 
     def write(array: Array) -> None:
         np.copyto(array, element, where=where)
 
-    kind = None if source is None else number.dtype
+    kind = None if source is None else source.array.dtype
 
     def hand_on(grad: Array) -> Array:
         return np.asanyarray(np.where(where, grad, 0).sum(dtype=grad.dtype)).astype(kind)  # type: ignore[no-any-return]
@@ -58,18 +39,5 @@ _fill_alike, masked_fill_ = both(_filled)
 
 def masked_fill(input: T, mask: TensorBase, value: Any) -> T:
     """`value` (a number or a 0-dim tensor) wherever `mask` is true; both broadcast."""
-    shape = _common(input.array, mask.array)
+    shape = common_shape(input.array, mask.array)
     return _fill_alike(input if shape == input.array.shape else expand(input, shape), mask, value)
-
-
-def _number_or_tensor(value: Any, what: str) -> tuple[Any, TensorBase | None]:
-    """A value to write everywhere: a Python number, or a 0-dim tensor with a gradient."""
-    if not isinstance(value, TensorBase):
-        if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise TypeError(f"{what}(): argument 'value' must be a number or a Tensor, not {type(value).__name__}")
-        return value, None
-    if value.array.ndim:
-        raise RuntimeError(
-            f"{what} only supports a 0-dimensional value tensor, but got tensor with {value.array.ndim} dimension(s)."
-        )
-    return value.array, value

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from minitorch_dist.tensors.autograd.overwriting import Change, both, same_gradient
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
 from minitorch_dist.tensors.core.operations import axis
-from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.accumulation import add_at, zeros_around
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 FULL = slice(None)
@@ -40,14 +37,8 @@ def index_select(input: T, dim: int, index: TensorBase) -> T:
     x = input.array
     place, at = axis(dim, x.ndim), vector(x, index, "index_select()")
     check_range(at, x.shape[place], place, IndexError, "index_select(): ")
-    shape, dtype = x.shape, x.dtype
-
-    def spread(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype, like=grad)
-        add_at(whole, (FULL,) * place + (at,), grad)
-        return whole
-
-    return record(x.take(at, place), "IndexSelectBackward0", (input, spread, index))
+    widen = zeros_around(x, (FULL,) * place + (at,), twice=True)
+    return record(x.take(at, place), "IndexSelectBackward0", (input, widen, index))
 
 
 def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
@@ -55,10 +46,7 @@ def _check_source(name: str, x: Array, y: Array, place: int, at: Array) -> None:
     own, other = list(x.shape), list(y.shape)
     own[place : place + 1] = [at.size]
     if own != other or x.dtype != y.dtype:
-        raise RuntimeError(
-            f"{name}(): the source must be {type_name(x)} of shape {own}, with a slice for each of {at.size} "
-            f"indices along dim {place}, but it is {type_name(y)} of shape {list(y.shape)}"
-        )
+        raise RuntimeError(f"{name}(): the source must be {x.dtype} of shape {own}, but is {y.dtype} of shape {other}")
 
 
 def _index_add(input: T, dim: int, index: TensorBase, source: TensorBase, *, alpha: float = 1) -> Change:

@@ -22,27 +22,21 @@ from minitorch_dist.tensors.ops.elementwise.smooth import logistic
 from minitorch_dist.tensors.promotion import not_implemented
 
 Function = Callable[[Array], Any]
-Gradient = Callable[[Array, Array], Any]
 
 
 def pointwise(input: T, name: str, kernel: str, function: Function, slope: Function) -> T:
     """function(input), whose derivative is `slope`."""
-    return applied(input, name, kernel, function, lambda g, x: g * slope(x))
-
-
-def applied(input: T, name: str, kernel: str, function: Function, gradient: Gradient) -> T:
-    """function(input), where `gradient` makes the gradient of x from that of function(x), and x."""
     x = input.array
     if x.dtype.kind in "iubc":
         raise not_implemented(kernel, x)
     if x.dtype not in dtypes.HALVES:
-        return record(without_warnings(function, x), name, (input, lambda g: gradient(g, x), input))
+        return record(without_warnings(function, x), name, (input, lambda g: g * slope(x), input))
 
     def in_float32(function: Function, x: Array) -> Any:
         return np.asanyarray(function(x.astype(np.float32))).astype(x.dtype)
 
     def vjp(g: Array) -> Any:
-        return np.asanyarray(gradient(g.astype(np.float32), x.astype(np.float32))).astype(g.dtype)
+        return np.asanyarray(g.astype(np.float32) * slope(x.astype(np.float32))).astype(g.dtype)
 
     return record(without_warnings(in_float32, function, x), name, (input, vjp, input))
 
@@ -51,16 +45,12 @@ def elu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
     """`input` where it is positive, alpha * (exp(input) - 1) elsewhere"""
     if inplace:
         return elu_(input, alpha)
-    return _elu(input, alpha, 1.0)
-
-
-def _elu(input: T, alpha: float, scale: float) -> T:
     return pointwise(
         input,
         "EluBackward0",
         "elu_cpu",
-        lambda x: np.where(x <= 0, np.expm1(x) * (alpha * scale), x * scale),
-        lambda x: np.where(x <= 0, np.exp(x) * (alpha * scale), x.dtype.type(scale)),
+        lambda x: np.where(x <= 0, np.expm1(x) * alpha, x),
+        lambda x: np.where(x <= 0, np.exp(x) * alpha, x.dtype.type(1)),
     )
 
 

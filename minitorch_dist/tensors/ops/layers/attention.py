@@ -22,7 +22,6 @@ from minitorch_dist.tensors.autograd.joint import record_joint, wants
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.linear_algebra.products import C_NAMES
 
 
 @autocasting.lower
@@ -125,23 +124,14 @@ def scaled_dot_product_attention(
 
 def _check(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, causal: bool) -> None:
     """Ranks and types."""
-    for name, given in (("query", q), ("key", k), ("value", v)):
+    for given in (q, k, v):
         if not isinstance(given, TensorBase) or given.array.ndim < 2:
-            raise RuntimeError(
-                f"scaled_dot_product_attention(): '{name}' must be a tensor of at least 2 dimensions, not {given!r}"
-            )
+            raise RuntimeError(f"query, key and value must be tensors of at least 2 dimensions, not {given!r}")
     kinds = [t.array.dtype for t in (q, k, v)]
     if len(set(kinds)) > 1 or kinds[0].kind in "iubc":
-        names = [C_NAMES[str(kind)] for kind in kinds]
-        raise RuntimeError(
-            "Expected query, key, and value to have the same floating dtype, but got query.dtype: "
-            f"{names[0]} key.dtype: {names[1]} and value.dtype: {names[2]} instead."
-        )
+        raise RuntimeError(f"query, key and value must have one floating dtype, but have {', '.join(map(str, kinds))}")
     if mask is not None and mask.array.dtype not in (np.bool_, np.float32, kinds[0]):
-        raise RuntimeError(
-            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {C_NAMES[str(mask.array.dtype)]} and query.dtype: {C_NAMES[str(kinds[0])]} instead."
-        )
+        raise RuntimeError(f"attn_mask must be bool, float32 or {kinds[0]} as the query, but is {mask.dtype}")
     if causal and mask is not None:
         raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
     if not 0 <= dropout_p <= 1:
@@ -158,12 +148,9 @@ def _check_shapes(q: Array, k: Array, v: Array, mask: TensorBase | None) -> None
     except ValueError:
         fits = False
     if not fits:
-        shapes = [list(q.shape), list(k.shape), list(v.shape)]
-        raise RuntimeError(
-            f"scaled_dot_product_attention(): query, key and value of the shapes {shapes}"
-            + (f" and a mask of shape {list(mask.array.shape)}" if mask is not None else "")
-            + " do not fit: they are (…, L, E), (…, S, E), (…, S, V), and a mask broadcasts to (…, L, S)"
-        )
+        arrays = (q, k, v) if mask is None else (q, k, v, mask.array)
+        shapes = ", ".join(str(list(array.shape)) for array in arrays)
+        raise RuntimeError(f"{shapes} do not fit: they are (…, L, E), (…, S, E), (…, S, V), and a mask (…, L, S)")
 
 
 def _sharing(query: Array, other: Array, enable_gqa: bool) -> int:
@@ -172,9 +159,7 @@ def _sharing(query: Array, other: Array, enable_gqa: bool) -> int:
         return 1
     heads, own = query.shape[-3], other.shape[-3]
     if own == 0 or heads % own:
-        raise RuntimeError(
-            f"Number of heads in key and value must divide the number of heads in query, but got {own} and {heads}"
-        )
+        raise RuntimeError(f"{own} heads of a key or a value do not divide {heads} heads of the query")
     return int(heads // own)
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, same_device
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.masks import only
 from minitorch_dist.tensors.ops import autocasting
 
 REDUCTIONS: Final = ("none", "mean", "sum")
+INDICES: Final = (np.int64, np.uint8)
 
 
 def check_reduction(reduction: str) -> None:
@@ -73,17 +73,14 @@ def cross_entropy(
     check_reduction(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if (
-        isinstance(target, TensorBase)
-        and target.array.shape == input.array.shape
-        and target.array.dtype.kind not in "iub"
-    ):
+    are_probabilities = isinstance(target, TensorBase) and target.array.dtype.kind not in "iub"
+    if are_probabilities and target.array.shape == input.array.shape:
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
     choice = ClassChoice(input, target, weight, ignore_index, reduction)
     x, axis = input.array, choice.axis
     if label_smoothing:
         return _smoothed(choice, input, label_smoothing)
-    work = choice.work(x)
+    work = _wide(x)
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis)
@@ -102,10 +99,7 @@ def cross_entropy(
 def _smoothed(choice: ClassChoice, input: T, smoothing: float) -> T:
     """Cross entropy where every class claims a share: `smoothing` of it goes to all alike."""
     x, axis = input.array, choice.axis
-    shape = [1] * x.ndim
-    shape[axis] = x.shape[axis]
-    per_class = choice.class_weights.reshape(shape)
-    claims = np.zeros_like(choice.work(x)) + per_class * (smoothing / x.shape[axis])
+    claims = np.zeros_like(_wide(x)) + _per_class(choice.class_weights, x, axis) * (smoothing / x.shape[axis])
     choice.put(claims, choice.pick(claims) + (1 - smoothing) * choice.weights)
     claims *= np.expand_dims(choice.valid, axis)
     return _against(input, claims, axis, choice.reduction, choice.total)
@@ -119,14 +113,11 @@ def _with_probabilities(input: T, target: T, weight: T | None, reduction: str, s
     x = input.array
     axis = 0 if x.ndim == 1 else 1
     classes = x.shape[axis]
-    claims = target.array.astype(ClassChoice.work(x).dtype, copy=False)
+    claims = target.array.astype(_wide(x).dtype, copy=False)
     if smoothing:
         claims = claims * (1 - smoothing) + smoothing / classes
     if weight is not None:
-        _check_weight(weight, classes, x.dtype)
-        shape = [1] * x.ndim
-        shape[axis] = classes
-        claims = claims * weight.array.reshape(shape)
+        claims = claims * _per_class(_checked(weight, classes, x.dtype), x, axis)
     rows = claims.dtype.type(x.size // classes if classes else 0)
     return _against(input, claims, axis, reduction, rows)
 
@@ -134,19 +125,15 @@ def _with_probabilities(input: T, target: T, weight: T | None, reduction: str, s
 def _against(input: T, claims: Array, axis: int, reduction: str, count: Any) -> T:
     """-Σ claims · log_softmax(input) along the axis of classes; the mean divides by `count`."""
     x = input.array
-    work = ClassChoice.work(x)
+    work = _wide(x)
     shifted = work - np.maximum.reduce(work, axis=axis, keepdims=True)
     powers = np.exp(shifted)
     total = np.add.reduce(powers, axis=axis, keepdims=True)
     values = -np.add.reduce(claims * (shifted - np.log(total)), axis=axis)
-    out = values if reduction == "none" else np.asanyarray(values.sum())
-    if reduction == "mean":
-        out = np.asanyarray(out / count)
+    out = _reduced(values, reduction, count)
 
     def backward(grad: Array) -> Array:
-        each = np.broadcast_to(grad.astype(work.dtype, copy=False), values.shape)
-        if reduction == "mean":
-            each = np.zeros_like(each) if (np.asanyarray(count) == 0).all() else each / count
+        each = _spread(grad.astype(work.dtype, copy=False), values.shape, reduction, count)
         mass = np.add.reduce(claims, axis=axis, keepdims=True)
         whole = (powers / total * mass - claims) * np.expand_dims(each, axis)
         return whole.astype(x.dtype, copy=False)  # type: ignore[no-any-return]
@@ -169,7 +156,7 @@ class ClassChoice:
         if x.ndim == 1 and t.shape == (1,):
             t = t.reshape(())
         expected = x.shape[:axis] + x.shape[axis + 1 :]
-        if x.ndim == 0 or t.shape != expected or t.dtype not in (np.int64, np.uint8):
+        if x.ndim == 0 or t.shape != expected or t.dtype not in INDICES:
             raise _unfit(x, t, expected)
         classes = x.shape[axis]
         self.valid = t != ignore
@@ -184,16 +171,10 @@ class ClassChoice:
             self.weights: Any = self.valid.astype(dtype)
             self.class_weights = np.ones(classes, dtype, like=x)
         else:
-            _check_weight(weight, classes, x.dtype)
-            self.class_weights = weight.array.astype(dtype, copy=False)
+            self.class_weights = _checked(weight, classes, x.dtype).astype(dtype, copy=False)
             self.weights = self.class_weights[self.index] * self.valid
         self.reduction = reduction
         self.total = self.weights.sum() if reduction == "mean" else dtype.type(1)
-
-    @staticmethod
-    def work(x: Array) -> Array:
-        """The logits in the type that they are added up in."""
-        return x.astype(np.float32) if x.dtype in dtypes.HALVES else x
 
     def pick(self, array: Array) -> Array:
         """The chosen class's entry of every row."""
@@ -206,35 +187,51 @@ class ClassChoice:
     def reduce(self, values: Array) -> Array:
         if self.ignores:
             values = only(np.asanyarray(values), self.valid)
-        if self.reduction == "none":
-            return np.asanyarray(values)
-        total = np.asanyarray(np.add.reduce(values, axis=None))
-        return total if self.reduction == "sum" else np.asanyarray(total / self.total)
+        return _reduced(np.asanyarray(values), self.reduction, self.total)
 
     def spread(self, grad: Array) -> Array:
         """The gradient of the reduced loss, per row; zero for rows that are ignored."""
-        each = np.broadcast_to(grad, self.valid.shape)
-        if self.reduction == "mean":
-            each = np.zeros_like(each) if (self.total == 0).all() else each / self.total
+        each = _spread(grad, self.valid.shape, self.reduction, self.total)
         return only(each, self.valid) if self.ignores else each
+
+
+def _wide(x: Array) -> Array:
+    """The logits in the type that they are added up in."""
+    return x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+
+
+def _per_class(vector: Array, x: Array, axis: int) -> Array:
+    """A number for each class, as it meets `x`."""
+    return vector.reshape(len(vector), *[1] * (x.ndim - axis - 1))
+
+
+def _reduced(values: Array, reduction: str, total: Any) -> Array:
+    """The loss of all rows; the mean divides by `total`."""
+    if reduction == "none":
+        return values
+    out = np.asanyarray(np.add.reduce(values, axis=None))
+    return out if reduction == "sum" else np.asanyarray(out / total)
+
+
+def _spread(grad: Array, shape: tuple[int, ...], reduction: str, total: Any) -> Array:
+    """The gradient of each row."""
+    each = np.broadcast_to(grad, shape)
+    if reduction != "mean":
+        return each
+    return np.zeros_like(each) if (np.asanyarray(total) == 0).all() else each / total
 
 
 def _unfit(x: Array, t: Array, expected: tuple[int, ...]) -> Exception:
     """Why these targets are none for these inputs."""
-    if t.dtype not in (np.int64, np.uint8):
-        return RuntimeError(f"expected target dtype to be Long or Byte, but got {type_name(t)[6:-6]}")
-    if x.ndim >= 2 and t.shape[:1] != x.shape[:1]:
-        return ValueError(
-            f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0] if t.ndim else 0})."
-        )
-    return RuntimeError(
-        f"Expected target size {list(expected)}, got {list(t.shape)} for an input of size {list(x.shape)}: one class index per row"
+    is_batch = t.dtype in INDICES and x.ndim >= 2 and t.shape[:1] != x.shape[:1]
+    return (ValueError if is_batch else RuntimeError)(
+        f"an input of shape {list(x.shape)} takes class indices of the type int64 or uint8 and the shape "
+        f"{list(expected)}, but got {t.dtype} of shape {list(t.shape)}"
     )
 
 
-def _check_weight(weight: TensorBase, classes: int, dtype: np.dtype[Any]) -> None:
-    if weight.array.shape != (classes,) or weight.array.dtype != dtype:
-        raise RuntimeError(
-            f"weight tensor should be defined for all {classes} classes and have the type of the input, but "
-            f"got weight tensor of shape: {list(weight.array.shape)}, {type_name(weight.array)}"
-        )
+def _checked(weight: TensorBase, classes: int, dtype: np.dtype[Any]) -> Array:
+    w = weight.array
+    if w.shape != (classes,) or w.dtype != dtype:
+        raise RuntimeError(f"weight must be {classes} numbers of {dtype}, but is {w.dtype} of shape {list(w.shape)}")
+    return w

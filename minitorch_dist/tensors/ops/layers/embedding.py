@@ -11,7 +11,6 @@ import numpy as np
 
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record, result, same_device
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.accumulation import sum_groups
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
@@ -78,10 +77,7 @@ def _check(name: str, input: TensorBase, weight: TensorBase) -> None:
         raise TypeError(f"{name}(): argument 'indices' must be Tensor, not {type(input).__name__}")
     index, table = input.array, weight.array
     if index.dtype not in (np.int64, np.int32) or table.ndim != 2:
-        raise RuntimeError(
-            f"{name} takes indices of the type int64 or int32 and a weight with two dimensions, but got "
-            f"{type_name(index)} and a weight of shape {list(table.shape)}"
-        )
+        raise RuntimeError(f"{name} takes int64 or int32 and a matrix, but got {index.dtype} and {list(table.shape)}")
     if index.size and has_numbers(index) and (index.min() < 0 or index.max() >= len(table)):
         raise IndexError(f"index out of range in self: {index.min()} … {index.max()} for {len(table)} rows")
 
@@ -92,17 +88,12 @@ def _counts(input: TensorBase, offsets: TensorBase | None) -> Array:
     if len(shape) == 2 and offsets is None:
         return np.full(shape[0], shape[1])
     if len(shape) != 1 or offsets is None or offsets.array.ndim != 1:
-        raise ValueError(
-            f"embedding_bag takes a 2-d input, or a 1-d input with 1-d offsets, but got an input of shape {list(shape)}"
-        )
+        raise ValueError(f"embedding_bag takes a matrix, or a vector with a vector of offsets, but got {list(shape)}")
     if not has_numbers(offsets.array):
         return offsets.array
     counts: Array = np.diff(offsets.array, append=shape[0])
     if (offsets.array[:1] != 0).any() or (counts < 0).any():
-        raise RuntimeError(
-            f"offsets have to begin with 0 and must not decrease, nor exceed the input's length of {shape[0]}, "
-            f"but they are {offsets.array.tolist()}"
-        )
+        raise RuntimeError(f"offsets go up from 0 to {shape[0]} at most, but they are {offsets.array.tolist()}")
     return counts
 
 
@@ -117,10 +108,7 @@ def one_hot(tensor: T, num_classes: int = -1) -> T:
         return result(tensor, np.zeros((*x.shape, num_classes), np.int64, like=x))
     count = int(x.max()) + 1 if num_classes == -1 else num_classes
     if x.min() < 0 or x.max() >= count:
-        raise RuntimeError(
-            f"Class values must be non-negative and smaller than num_classes: {x.min()} to {x.max()} "
-            f"in {count} classes."
-        )
+        raise RuntimeError(f"Class values must be from 0 to {count - 1}, but are from {x.min()} to {x.max()}")
     out = np.zeros((math.prod(x.shape), count), np.int64)
     out[np.arange(len(out)), x.reshape(-1)] = 1
     return result(tensor, out.reshape(*x.shape, count))

@@ -24,6 +24,7 @@ from minitorch_dist.tensors.core.graph import Gradient
 from minitorch_dist.tensors.core.without_warnings import silent
 from minitorch_dist.tensors.limits import finfo
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
+from minitorch_dist.tensors.ops.layers.normalization import check_parameters
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
@@ -31,36 +32,23 @@ def layer_norm(
     input: T, normalized_shape: Sequence[int], weight: T | None = None, bias: T | None = None, eps: float = 1e-5
 ) -> T:
     """Normalise over the last axes, whose sizes `normalized_shape` repeats."""
-    _check("layer_norm", input, normalized_shape, weight, bias)
+    _check(input, normalized_shape, weight, bias)
     return _by_rows(input, normalized_shape, weight, bias, eps, True, "NativeLayerNormBackward0")
 
 
 def rms_norm(input: T, normalized_shape: Sequence[int], weight: T | None = None, eps: float | None = None) -> T:
     """Divide by the root of the mean square over the last axes; eps=None is the type's own epsilon."""
-    _check("rms_norm", input, normalized_shape, weight, None)
+    _check(input, normalized_shape, weight, None)
     if eps is None:  # the epsilon of the type that adds up
         eps = finfo(dtypes.float32 if input.array.dtype in dtypes.HALVES else input.dtype).eps
     return _by_rows(input, normalized_shape, weight, None, eps, False, "FusedRmsNormBackward0")
 
 
-def _check(name: str, input: T, normalized_shape: Sequence[int], weight: T | None, bias: T | None) -> None:
+def _check(input: T, normalized_shape: Sequence[int], weight: T | None, bias: T | None) -> None:
     last, shape = tuple(normalized_shape), input.array.shape
     if not last or shape[len(shape) - len(last) :] != last:
-        raise RuntimeError(
-            f"Given normalized_shape={list(last)}, expected input with shape "
-            f"[*, {', '.join(map(str, last))}], but got input of size {list(shape)}"
-        )
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"{name} is not implemented for {input.dtype}")
-    half = input.array.dtype.itemsize == 2
-    for what, tensor in (("weight", weight), ("bias", bias)):
-        if tensor is None or (tensor.array.shape == last and (half or tensor.dtype is input.dtype)):
-            continue
-        raise RuntimeError(
-            f"Expected {what} to be of same shape as normalized_shape and of the type of the input, but got "
-            f"{what} of shape {list(tensor.array.shape)} and {tensor.dtype}, normalized_shape = "
-            f"{list(last)} and {input.dtype}"
-        )
+        raise RuntimeError(f"an input of shape {list(shape)} does not end with normalized_shape={list(last)}")
+    check_parameters(input, last, weight=weight, bias=bias)
 
 
 def _matrix(x: Array, width: int) -> Array:

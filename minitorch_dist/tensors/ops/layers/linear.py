@@ -6,6 +6,7 @@ a path of its own: it has only the product, the bias and the record.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.ops import autocasting
-from minitorch_dist.tensors.ops.linear_algebra.products import count, misfit, product, same_dtype
+from minitorch_dist.tensors.ops.linear_algebra.products import misfit, product, same_dtype
 
 
 @autocasting.lower
@@ -68,14 +69,12 @@ def _linear(input: T, weight: T, bias: T | None) -> T:
     same_dtype(input, weight)
     x, w = input.array, weight.array
     if w.ndim not in (1, 2) or not x.ndim:
-        raise RuntimeError(
-            f"linear() takes a matrix or a vector as weight, and at least a vector as input, but got {w.ndim}D and {x.ndim}D"
-        )
+        raise RuntimeError(f"linear() takes a vector or a matrix as weight, but got {w.ndim}D beside {x.ndim}D")
     matrix = w if w.ndim == 2 else w[None, :]
     n, k = matrix.shape
     if x.shape[-1] != k:
-        raise misfit((count(x.shape[:-1]), x.shape[-1]), (k, n))
-    rows = count(x.shape[:-1])
+        raise misfit(x.shape, (k, n))
+    rows = math.prod(x.shape[:-1])
     name = "aten.mm" if bias is None else "aten.addmm"
     left, right = _wide(x.reshape(rows, k), matrix.T)
     out = product(left, right, name).reshape(x.shape[:-1] + w.shape[:-1])
@@ -109,7 +108,4 @@ def _check_bias(bias: TensorBase, shape: tuple[int, ...], dtype: Any) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise RuntimeError(
-            f"the bias must be {dtype} and broadcast to the output, {list(shape)}, but it is {bias.dtype} of "
-            f"shape {list(b.shape)}"
-        )
+        raise RuntimeError(f"a bias of {b.dtype} and shape {list(b.shape)} does not fit {dtype} of shape {list(shape)}")

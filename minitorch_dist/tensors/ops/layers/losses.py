@@ -13,186 +13,153 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
-from minitorch_dist.tensors.core.base import Array, T, TensorBase, type_name
+from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.graph import record
-from minitorch_dist.tensors.core.operations import sum_to
-from minitorch_dist.tensors.core.without_warnings import silent, without_warnings
+from minitorch_dist.tensors.core.operations import compute, sum_to
 from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.rounding import signs
 from minitorch_dist.tensors.ops.layers.classification import check_reduction
-from minitorch_dist.tensors.promotion import broadcast_error, promote
+from minitorch_dist.tensors.promotion import not_implemented, promote
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
-Derivative: TypeAlias = "Callable[[], Array]"
+Derivative: TypeAlias = "tuple[float, Callable[[], Array]]"  # a number, times what the function gives
 
 
-def compare(
-    name: str,
-    values: Array,
-    reduction: str,
-    dtype: np.dtype[Any],
-    *inputs: tuple[Any, float, Derivative, tuple[TensorBase, ...]],
-) -> Any:
-    """The loss from its `values`.
-
-    Each input comes with its derivative, as a number times a function, and the tensors it reads.
-    """
-    out: Any = values
-    scale = 1.0
+def reduced(
+    name: str, input: T, target: T, values: Array, reduction: str, of_input: Derivative, of_target: Derivative
+) -> T:
+    """The loss from its `values`, with their derivatives by both tensors."""
+    check_reduction(reduction)
+    out, dtype, scale = values, input.array.dtype, 1.0
     if reduction != "none":
         out = np.add.reduce(values, axis=None)
         if reduction == "mean":
             scale = 1.0 / values.size if values.size else np.nan
             out = out * values.dtype.type(scale)
 
-    def vjp(times: float, derivative: Derivative, shape: tuple[int, ...]) -> Any:
+    def vjp(tensor: T, derivative: Derivative) -> Callable[[Array], Array]:
+        (times, slope), shape = derivative, tensor.array.shape
+
         def back(grad: Array) -> Array:
-            each = derivative() * (grad * values.dtype.type(times * scale))
+            each = slope() * (grad * values.dtype.type(times * scale))
             return sum_to(each.astype(dtype, copy=False), shape)
 
         return back
 
-    items: Any = [(t, vjp(n, d, t.array.shape), *reads) for t, n, d, reads in inputs]
     if values.dtype != dtype:
         out = np.asanyarray(out).astype(dtype)
-    return record(out, name, *items)
+    mine, theirs = (input, vjp(input, of_input)), (target, vjp(target, of_target))
+    return record(out, name, (*mine, input, target), (*theirs, input, target))
 
 
-def operands(input: T, target: T, what: str | None = None) -> tuple[T, T, Array, Array]:
-    """Both tensors in one type, and the arrays to compute with."""
+def operands(input: T, target: T, kernel: str = "", alike: bool = False) -> tuple[T, T, Array, Array]:
+    """Both tensors in one type, and the arrays to compute with. `alike`: only of one shape."""
     if not isinstance(target, TensorBase):
         raise TypeError(f"argument 'target' must be Tensor, not {type(target).__name__}")
-    if input.array.shape != target.array.shape and what is not None:
-        warnings.warn(
-            f"Using a target size (torch.Size({list(target.array.shape)})) that is different to "
-            f"the input size (torch.Size({list(input.array.shape)})). This will likely lead to "
-            "incorrect results due to broadcasting. Please ensure they have the same size.",
-            stacklevel=4,
-        )
+    if input.array.shape != target.array.shape and (alike or kernel):
+        words = f"a target of shape {list(target.array.shape)} beside an input of shape {list(input.array.shape)}"
+        if alike:
+            raise ValueError(f"{words}: they must be of one shape")
+        warnings.warn(f"{words}: this likely leads to incorrect results due to broadcasting", stacklevel=5)
     if input.array.dtype is not target.array.dtype:
         input, target = promote(input, target)
     x, y = input.array, target.array
-    if what is not None and x.dtype.kind in "biuc":
-        raise NotImplementedError(f"\"{what}_cpu\" not implemented for '{type_name(x)[6:-6]}'")
+    if kernel and x.dtype.kind in "biuc":
+        raise not_implemented(f"{kernel}_cpu", x)
     if x.dtype in dtypes.HALVES:
         x, y = x.astype(np.float32), y.astype(np.float32)
     return input, target, x, y
 
 
-def minus(x: Array, y: Array) -> Array:
-    try:
-        return np.asanyarray(x - y)
-    except ValueError:
-        raise broadcast_error(x.shape, y.shape) from None
+# ----------------------------------------------------------------------------------- of the difference
+
+
+def _of_difference(
+    name: str,
+    kernel: str,
+    input: T,
+    target: T,
+    reduction: str,
+    value: Callable[[Array], Any],
+    slope: Callable[[Array], Any],
+    times: float = 1,
+) -> T:
+    """A loss of input - target: its value, and its derivative, which is `times` the slope."""
+    input, target, x, y = operands(input, target, kernel)
+    difference = np.asanyarray(compute(np.subtract, x, y))
+
+    def slopes() -> Array:
+        return slope(difference)  # type: ignore[no-any-return]
+
+    return reduced(name, input, target, value(difference), reduction, (times, slopes), (-times, slopes))
 
 
 @autocasting.full
 def mse_loss(input: T, target: T, reduction: str = "mean") -> T:
     """(input - target)², reduced."""
-    check_reduction(reduction)
-    input, target, x, y = operands(input, target, "mse")
-    difference = minus(x, y)
-    both = (input, target)
-    out: T = compare(
-        "MseLossBackward0",
-        difference * difference,
-        reduction,
-        input.array.dtype,
-        (input, 2, lambda: difference, both),
-        (target, -2, lambda: difference, both),
-    )
-    return out
+    return _of_difference("MseLossBackward0", "mse", input, target, reduction, lambda d: d * d, lambda d: d, 2)
 
 
 @autocasting.full
 def l1_loss(input: T, target: T, reduction: str = "mean") -> T:
     """|input - target|, reduced."""
-    check_reduction(reduction)
-    input, target, x, y = operands(input, target, "l1")
-    difference = minus(x, y)
-    both = (input, target)
-    out: T = compare(
-        "MeanBackward0" if reduction == "mean" else "AbsBackward0",
-        np.abs(difference),
-        reduction,
-        input.array.dtype,
-        (input, 1, lambda: signs(difference), both),
-        (target, -1, lambda: signs(difference), both),
-    )
-    return out
+    name = "MeanBackward0" if reduction == "mean" else "AbsBackward0"
+    return _of_difference(name, "l1", input, target, reduction, np.abs, signs)
 
 
 @autocasting.full
 def smooth_l1_loss(input: T, target: T, reduction: str = "mean", beta: float = 1.0) -> T:
     """d²/2β where |d| < β, |d| - β/2 beyond: squares near zero, distances far off."""
-    check_reduction(reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    input, target, x, y = operands(input, target, "smooth_l1")
-    return _knee("SmoothL1LossBackward0", input, target, x, y, reduction, beta, 1.0 / beta)
+    return _knee("SmoothL1LossBackward0", "smooth_l1", input, target, reduction, beta, 1.0 / beta)
 
 
 @autocasting.full
 def huber_loss(input: T, target: T, reduction: str = "mean", delta: float = 1.0) -> T:
     """d²/2 where |d| < δ, δ(|d| - δ/2) beyond."""
-    check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    input, target, x, y = operands(input, target, "huber")
-    return _knee("HuberLossBackward0", input, target, x, y, reduction, delta, 1.0)
+    return _knee("HuberLossBackward0", "huber", input, target, reduction, delta, 1.0)
 
 
-@silent
-def _knee(name: str, input: T, target: T, x: Array, y: Array, reduction: str, knee: float, steep: float) -> T:
+def _knee(name: str, kernel: str, input: T, target: T, reduction: str, knee: float, steep: float) -> T:
     """steep · (d²/2 within the knee, knee·(|d| - knee/2) beyond)."""
-    difference = minus(x, y)
-    size = np.abs(difference)
-    values = steep * np.where(size < knee, 0.5 * difference * difference, knee * (size - 0.5 * knee))
-    both = (input, target)
 
-    def slope() -> Array:
-        return steep * np.clip(difference, -knee, knee)
+    def value(d: Array) -> Array:
+        size = np.abs(d)
+        return steep * np.where(size < knee, 0.5 * d * d, knee * (size - 0.5 * knee))
 
-    out: T = compare(
-        name,
-        values.astype(x.dtype, copy=False),
-        reduction,
-        input.array.dtype,
-        (input, 1, slope, both),
-        (target, -1, slope, both),
-    )
-    return out
+    def slope(d: Array) -> Array:
+        return steep * np.clip(d, -knee, knee)
+
+    return _of_difference(name, kernel, input, target, reduction, value, slope)
+
+
+# -------------------------------------------------------------------------------------- of probabilities
 
 
 @autocasting.full
 def binary_cross_entropy(input: T, target: T, weight: T | None = None, reduction: str = "mean") -> T:
     """-(y log p + (1 - y) log(1 - p)) of probabilities p; logarithms stop at -100."""
-    check_reduction(reduction)
-    if input.array.shape != target.array.shape:
-        raise ValueError(
-            f"Using a target size (torch.Size({list(target.array.shape)})) that is different to the "
-            f"input size (torch.Size({list(input.array.shape)})) is deprecated. Please ensure they "
-            "have the same size."
-        )
-    input, target, p, y = operands(input, target)
-    if p.size and has_numbers(p) and not (without_warnings(np.min, p) >= 0 and np.max(p) <= 1):
+    input, target, p, y = operands(input, target, alike=True)
+    if p.size and has_numbers(p) and not (np.min(p) >= 0 and np.max(p) <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     w = _weight(weight, p)
-    log_p, log_q = without_warnings(np.log, p), without_warnings(np.log1p, -p)
+    log_p, log_q = np.log(p), np.log1p(-p)
     values = -(y * np.maximum(log_p, -100) + (1 - y) * np.maximum(log_q, -100)) * w
     tiny = p.dtype.type(1e-12)
-    out: T = compare(
-        "BinaryCrossEntropyBackward0",
-        values,
-        reduction,
-        input.array.dtype,
-        (input, 1, lambda: (p - y) / np.maximum((1 - p) * p, tiny) * w, (input, target)),
-        (target, 1, lambda: (log_q - log_p) * w, (input, target)),
-    )
-    return out
+
+    def of_input() -> Any:
+        return (p - y) / np.maximum((1 - p) * p, tiny) * w
+
+    def of_target() -> Any:
+        return (log_q - log_p) * w
+
+    return reduced("BinaryCrossEntropyBackward0", input, target, values, reduction, (1, of_input), (1, of_target))
 
 
 def _weight(weight: TensorBase | None, like: Array) -> Any:
@@ -207,38 +174,27 @@ def binary_cross_entropy_with_logits(
 
     (1 - y)·x + (1 + (q - 1)·y) · (log(1 + exp(-|x|)) + max(-x, 0)), with q = `pos_weight`.
     """
-    check_reduction(reduction)
-    if input.array.shape != target.array.shape:
-        raise ValueError(
-            f"Target size (torch.Size({list(target.array.shape)})) must be the same as input size "
-            f"(torch.Size({list(input.array.shape)}))"
-        )
-    input, target, x, y = operands(input, target)
+    input, target, x, y = operands(input, target, alike=True)
     w = _weight(weight, x)
     q = None if pos_weight is None else _weight(pos_weight, x)
     small = np.exp(-np.abs(x))
     softplus = np.log1p(small) + np.maximum(-x, 0)  # log(1 + exp(-x))
 
-    def growth(size: Any) -> int:
+    def growth(size: Any) -> Any:
         """The share that `pos_weight` adds. Without one it is 0, also for infinite sizes."""
         return 0 if q is None else (q - 1) * size
 
     values = ((1 - y) * x + (1 + growth(y)) * softplus) * w
 
-    def slope() -> Array:
+    def of_input() -> Array:
         sigmoid = np.where(x >= 0, 1, small) / (1 + small)
         return np.asanyarray(((1 + growth(y)) * sigmoid - (y if q is None else q * y)) * w)
 
-    both = (input, target)
-    out: T = compare(
-        "BinaryCrossEntropyWithLogitsBackward0",
-        values,
-        reduction,
-        input.array.dtype,
-        (input, 1, slope, both),
-        (target, 1, lambda: (growth(softplus) - x) * w, both),
-    )
-    return out
+    def of_target() -> Any:
+        return (growth(softplus) - x) * w
+
+    name = "BinaryCrossEntropyWithLogitsBackward0"
+    return reduced(name, input, target, values, reduction, (1, of_input), (1, of_target))
 
 
 @autocasting.full
@@ -247,28 +203,19 @@ def kl_div(input: T, target: T, reduction: str = "mean", log_target: bool = Fals
 
     "batchmean" divides by the batch size, which is the divergence as mathematics means it.
     """
-    batchmean = reduction == "batchmean"
-    reduction = "sum" if batchmean else reduction
-    check_reduction(reduction)
     input, target, x, y = operands(input, target)
     p = np.exp(y) if log_target else y
-    log_y = y if log_target else np.where(y == 0, 0, without_warnings(np.log, y))
-    values = p * minus(log_y, x)
+    log_y = y if log_target else np.where(y == 0, 0, np.log(y))
+    values = p * compute(np.subtract, log_y, x)
+
+    def of_input() -> Array:
+        return np.broadcast_to(p, values.shape)
 
     def of_target() -> Array:
         if log_target:
             return np.asanyarray(p * (log_y - x + 1))
-        return np.asanyarray(without_warnings(np.log, y) - x + 1)  # -inf where nothing is expected
+        return np.asanyarray(np.log(y) - x + 1)  # -inf where nothing is expected
 
-    both = (input, target)
-    out: T = compare(
-        "KlDivBackward0",
-        values,
-        reduction,
-        input.array.dtype,
-        (input, -1, lambda: np.broadcast_to(p, values.shape), both),
-        (target, 1, of_target, both),
-    )
-    if batchmean and input.array.ndim:
-        out = div(out, input.array.shape[0])
-    return out
+    one = "sum" if reduction == "batchmean" else reduction
+    out = reduced("KlDivBackward0", input, target, values, one, (-1, of_input), (1, of_target))
+    return div(out, input.array.shape[0]) if reduction == "batchmean" and input.array.ndim else out

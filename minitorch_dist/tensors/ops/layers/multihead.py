@@ -50,10 +50,7 @@ def multi_head_attention(
     _check(query, key, value, num_heads)
     steps, batch, width = query.array.shape
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask."
-        )
+        raise RuntimeError("is_causal only says what attn_mask is: give that mask, too")
     is_causal = is_causal and key_padding_mask is None and not need_weights
     if is_causal:
         attn_mask = None  # the hint is taken at its word
@@ -81,10 +78,7 @@ def _check(query: T, key: T, value: T, num_heads: int) -> None:
     shapes = [t.array.shape for t in (query, key, value)]
     width = shapes[0][-1]
     if {len(shape) for shape in shapes} != {3} or shapes[1][:-1] != shapes[2][:-1] or width % num_heads:
-        raise AssertionError(
-            "query, key and value should be batched 3-D tensors, key and value of one length, and the width "
-            f"divisible by num_heads {num_heads}, but have shapes {shapes}"
-        )
+        raise AssertionError(f"query, key and value are (length, batch, width) for {num_heads} heads, but are {shapes}")
 
 
 def _projected(inputs: Sequence[T], weight: T, bias: T | None) -> Sequence[T]:

@@ -41,14 +41,8 @@ def batch_norm(
     of any record; the running variance is the unbiased one.
     """
     _check_batch_norm(input, running_mean, running_var, training, eps)
-    _check_parameters(
-        input,
-        input.array.shape[1] if input.array.ndim > 1 else 0,
-        running_mean=running_mean,
-        running_var=running_var,
-        weight=weight,
-        bias=bias,
-    )
+    channels = input.array.shape[1:2] or (0,)
+    check_parameters(input, channels, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     same_device(input, running_mean, running_var)
     x = planes(input.array)
     if not training:
@@ -73,11 +67,8 @@ def group_norm(input: T, num_groups: int, weight: T | None = None, bias: T | Non
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
     if shape[1] % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {list(shape)} and num_groups={num_groups}"
-        )
-    _check_parameters(input, shape[1], weight=weight, bias=bias)
+        raise RuntimeError(f"{num_groups} groups do not divide the channels of an input of shape {list(shape)}")
+    check_parameters(input, shape[1:2], weight=weight, bias=bias)
     if input.array.size and input.array.size // num_groups == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     x = planes(input.array if len(shape) > 2 else input.array[:, :, None])
@@ -89,9 +80,7 @@ def instance_norm(input: T, *, weight: T | None = None, bias: T | None = None, e
     """Normalise each channel of each image by itself."""
     shape = input.array.shape
     if len(shape) < 3 or shape[2:] == (1,) * (len(shape) - 2):
-        raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})"
-        )
+        raise ValueError(f"instance_norm takes more than one value per channel, but got the shape {list(shape)}")
     return group_norm(input, shape[1], weight, bias, eps)
 
 
@@ -171,8 +160,8 @@ def _normalised(
     return record_joint(out, name, inputs, backward, reads, owns=True)
 
 
-def _check_parameters(input: T, channels: int, **named: TensorBase | None) -> None:
-    """A number for each channel, in the type of the input, or in float32 beside halves."""
+def check_parameters(input: T, shape: tuple[int, ...], **named: TensorBase | None) -> None:
+    """Numbers of this shape, in the type of the input, or in float32 beside halves."""
     kind = input.array.dtype
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"normalisation is not implemented for {input.dtype}")
@@ -180,22 +169,17 @@ def _check_parameters(input: T, channels: int, **named: TensorBase | None) -> No
         if tensor is None:
             continue
         own = tensor.array.dtype
-        if tensor.array.shape != (channels,) or not (own == kind or (kind.itemsize == 2 and own == np.float32)):
-            raise RuntimeError(
-                f"{name} should contain {channels} elements of the type of the input, {input.dtype}, but it has "
-                f"the shape {list(tensor.array.shape)} and is {tensor.dtype}"
-            )
+        if tensor.array.shape != shape or not (own == kind or (kind.itemsize == 2 and own == np.float32)):
+            own = f"{list(tensor.array.shape)} of {tensor.dtype}"
+            raise RuntimeError(f"{name} should be {list(shape)} numbers of {input.dtype}, as the input, and is {own}")
 
 
 def _check_batch_norm(
     input: T, running_mean: TensorBase | None, running_var: TensorBase | None, training: bool, eps: float
 ) -> None:
     x = input.array
-    channels = x.shape[1] if x.ndim > 1 else 0
-    if training and x.ndim > 1 and x.size and x.size == channels:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size torch.Size({list(x.shape)})"
-        )
+    if training and x.ndim > 1 and x.size and x.size == x.shape[1]:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
     if training and eps <= 0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if (running_mean is None) != (running_var is None):

@@ -8,6 +8,8 @@ numpy passes over it. It keeps sums and constants in float64.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
@@ -21,10 +23,7 @@ def planes(x: Array) -> Array:
         x = x.astype(np.float32)
     if x.ndim == 2:
         return row_major(x.T)[None]
-    size = 1
-    for n in x.shape[2:]:
-        size *= n
-    return row_major(x).reshape(*x.shape[:2], size)
+    return row_major(x).reshape(*x.shape[:2], math.prod(x.shape[2:]))
 
 
 def restored(x: Array, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Array:

@@ -33,6 +33,8 @@ def _widened(gradient: Callable[..., Array], out: Array, along: int) -> Callable
     """The gradient as a function of that of the result; halves compute in float32."""
 
     def backward(g: Array) -> Array:
+        if not g.ndim:
+            return np.zeros_like(g)
         if g.dtype not in dtypes.HALVES:
             return gradient(g, out, along)
         return gradient(g.astype(np.float32), out.astype(np.float32), along).astype(g.dtype)
@@ -68,8 +70,6 @@ def _softmax(x: Array, along: int) -> Array:
 
 
 def _softmax_gradient(g: Array, out: Array, along: int) -> Array:
-    if not out.ndim:
-        return np.zeros_like(g)
     product = g * out
     product -= out * np.add.reduce(product, along, keepdims=True)
     return product
@@ -93,8 +93,6 @@ def _log_softmax(x: Array, along: int) -> Array:
 
 
 def _log_softmax_gradient(g: Array, out: Array, along: int) -> Array:
-    if not out.ndim:
-        return np.zeros_like(g)
     product = np.exp(out)
     product *= np.add.reduce(g, along, keepdims=True)
     return np.subtract(g, product, out=product)

@@ -124,10 +124,7 @@ def _sizes(tensors: Sequence[TensorBase], terms: Sequence[str]) -> dict[str, int
             if seen == 1:
                 sizes[letter] = n
             elif n not in (1, seen):
-                raise RuntimeError(
-                    f"einsum(): subscript {letter} has size {n} for operand {number} which "
-                    f"does not broadcast with previously seen size {seen}"
-                )
+                raise RuntimeError(f"einsum(): {letter} is {seen} long, and {n} in operand {number}")
     return sizes
 
 
@@ -154,9 +151,7 @@ def spelled(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str
     widest = max((sum(c in _DIGITS for c in term) for term in whole), default=0)
     out = out.replace("...", _DIGITS[len(_DIGITS) - widest :])
     if len(set(out)) < len(out) or not set(out) <= set("".join(whole)):
-        raise RuntimeError(
-            f'einsum(): in "{equation}" each letter of the output has to be a letter of an operand, and appear once'
-        )
+        raise RuntimeError(f'einsum(): in "{equation}" a letter of the output is in no operand, or appears twice')
     return whole, out
 
 
@@ -167,7 +162,5 @@ def _spread(term: str, rank: int) -> str:
     if not (letters.isalpha() or not letters) or hidden < 0 or (hidden and "..." not in term):
         raise RuntimeError(f'einsum(): the subscripts "{term}" do not fit an operand of {rank} dimensions')
     if len(set(letters)) < len(letters):
-        raise RuntimeError(
-            f'einsum(): the subscripts "{term}" name an axis twice; take tensor.diagonal() of this operand before'
-        )
+        raise RuntimeError(f'einsum(): "{term}" names an axis twice; take the diagonal of this operand before')
     return term.replace("...", _DIGITS[len(_DIGITS) - hidden :])

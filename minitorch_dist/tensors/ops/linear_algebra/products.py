@@ -21,11 +21,6 @@ from minitorch_dist.tensors.ops import autocasting
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.promotion import not_implemented, promote
 
-C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half",
-           "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int", "int16": "short",
-           "int8": "signed char", "uint8": "unsigned char", "bool": "bool",
-           "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
 
 def product(x: Array, y: Array, name: str = "") -> Array:
     """x @ y for arrays of one dtype with at least two axes each. `name`: under which it is counted."""
@@ -62,11 +57,9 @@ def packed(x: Array) -> Array:
 
 def same_dtype(*tensors: TensorBase) -> None:
     """Products do not promote."""
-    first = tensors[0].array.dtype
     for t in tensors[1:]:
-        if t.array.dtype != first:
-            a, b = (C_NAMES[str(d)] for d in (first, t.array.dtype))
-            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a} != {b}")
+        if t.array.dtype != tensors[0].array.dtype:
+            raise RuntimeError(f"the factors must have the same dtype, but have {tensors[0].dtype} and {t.dtype}")
 
 
 def check_rank(t: TensorBase, rank: int, name: str, what: str) -> None:
@@ -136,7 +129,7 @@ def _batched(self: T, other: T) -> T:
     rows = x if x.ndim > 1 else x[None, :]
     columns = y if y.ndim > 1 else y[:, None]
     if columns.ndim == 2:  # one matrix for all: a single large product
-        rows = rows.reshape(count(rows.shape[:-1]), rows.shape[-1])
+        rows = rows.reshape(math.prod(rows.shape[:-1]), rows.shape[-1])
     try:
         out = product(rows, columns)
     except ValueError:  # the inner sizes were checked, so it is the batches
@@ -162,11 +155,6 @@ def _batched(self: T, other: T) -> T:
     if x.ndim > 2 or (x.ndim == 1 and y.ndim == 2):  # where torch folds, `other` collects first
         return record(out.reshape(final), name, theirs, mine)
     return record(out.reshape(final), name, mine, theirs)
-
-
-def count(shape: tuple[int, ...]) -> int:
-    """How many elements an array of this shape has."""
-    return math.prod(shape)
 
 
 @autocasting.lower

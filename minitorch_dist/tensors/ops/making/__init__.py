@@ -1,9 +1,9 @@
-"""Tensors from nothing, or from somebody else's memory.
+"""Parts that the makers of tensors share (see `tensors.makers`), and methods that make a tensor or fill one.
 
 literals             from what people write down to an array
-creation  ranges     filled, and evenly spaced
+new_arrays  chance   what makers share: array, type and place; where random numbers come from
 siblings  legacy     like another tensor; the old constructors
-random  draws        uniform, normal, permutations; coins and dice
-random_fill          the same into a tensor that exists
-exchange             memory shared with numpy and others
+draws                coins and dice
+random_fill          random numbers into a tensor that exists
+exchange             memory that numpy and others share
 """

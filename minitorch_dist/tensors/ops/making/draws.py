@@ -7,9 +7,8 @@ import numpy as np
 from minitorch_dist.tensors import distributions
 from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.core.graph import result
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.generator import Generator
-from minitorch_dist.tensors.ops.making.random import source
+from minitorch_dist.tensors.ops.making.chance import source
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 
 
@@ -23,16 +22,11 @@ def multinomial(input: T, num_samples: int, replacement: bool = False, *, genera
     if weights.ndim not in (1, 2):
         raise RuntimeError(f"prob_dist must be 1 or 2 dim, got {weights.ndim}")
     if weights.dtype not in distributions.DIGITS:
-        raise RuntimeError(
-            "multinomial only supports floating-point dtypes for input, got: " + type_name(weights)[6:-6]
-        )
+        raise RuntimeError(f"multinomial takes floating weights, not {input.dtype}")
     if num_samples <= 0:
         raise RuntimeError(f"cannot sample n_sample <= 0 samples: {num_samples}")
     if not replacement and num_samples > weights.shape[-1] and has_numbers(weights):
-        raise RuntimeError(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement: "
-            f"{num_samples} > {weights.shape[-1]}"
-        )
+        raise RuntimeError(f"{weights.shape[-1]} entries are too few for {num_samples} samples without replacement")
     weights = weights.astype(np.float64)
     if not has_numbers(weights):
         return result(input, np.empty((*weights.shape[:-1], num_samples), np.int64, like=weights))

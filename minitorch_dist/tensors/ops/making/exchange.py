@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from minitorch_dist.tensors.ops.elementwise.copying import no_data
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.shape_arrays.array import NumbersNeeded, has_numbers
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
 
 
 def numpy(input: TensorBase, *, force: bool = False) -> Array:
@@ -43,10 +39,8 @@ def numpy(input: TensorBase, *, force: bool = False) -> Array:
         if input.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if input.storage.device is not devices.CPU:
-            raise TypeError(
-                f"can't convert {input.storage.device} device type tensor to numpy. Use "
-                "Tensor.cpu() to copy the tensor to host memory first."
-            )
+            where = f"can't convert {input.storage.device} device type tensor to numpy"
+            raise TypeError(f"{where}. Use Tensor.cpu() to copy the tensor to host memory first.")
     if not has_numbers(x):
         raise NumbersNeeded("numpy()")
     if x.dtype == dtypes.bfloat16.numpy:
@@ -67,52 +61,5 @@ def as_array(input: TensorBase, dtype: Any = None, copy: bool | None = None) -> 
 def array_wrap(input: TensorBase, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """The result of `np.sin(x)` for a tensor x: a tensor."""
     array = np.asarray(array)
-    return from_numpy(array.astype(np.uint8) if array.dtype.kind == "b" else array)
-
-
-def frombuffer(
-    buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Any:
-    """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
-    try:
-        length, width = memoryview(buffer).nbytes, dtype.itemsize
-    except TypeError:
-        raise ValueError("object does not implement Python buffer protocol.") from None
-    rest = length - offset
-    fits = 0 <= offset < length and (rest % width == 0 if count < 0 else count * width <= rest)
-    if not count or not fits:
-        raise ValueError(
-            f"frombuffer(): {count} elements of {width} bytes after an offset of {offset} bytes do not fit into "
-            f"a buffer of {length} bytes"
-        )
-    array = np.frombuffer(buffer, np.uint8, -1 if count < 0 else count * width, offset)
-    out = from_numpy(array.view(dtype.numpy))
-    if requires_grad:
-        out.requires_grad = True
-    return out
-
-
-def from_numpy(ndarray: Array) -> Tensor:
-    """A tensor that shares the array's memory."""
-    x: Any = ndarray
-    if not isinstance(x, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(x).__name__})")
-    if not x.dtype.isnative:
-        raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion "
-            "between byte orders is currently not supported."
-        )
-    literals.check_array(x)
-    if any(s % x.itemsize for s in x.strides):
-        raise ValueError(
-            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-            "array to reallocate the memory."
-        )
-    if not x.flags.writeable:
-        warnings.warn(
-            "The given NumPy array is not writable, and PyTorch does not support non-writable "
-            "tensors. Here, writing to the tensor is an error; copy the array if you want to.",
-            UserWarning,
-            stacklevel=2,
-        )
-    return base.new(TensorBase.plain, mode.settled(x.view(np.ndarray), devices.CPU))
+    array = literals.check_array(array.astype(np.uint8) if array.dtype.kind == "b" else array)
+    return base.new(TensorBase.plain, mode.settled(array, devices.CPU))

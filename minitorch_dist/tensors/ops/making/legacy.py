@@ -14,7 +14,8 @@ from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Storage, T, TensorBase
 from minitorch_dist.tensors.names import named
-from minitorch_dist.tensors.ops.making import creation, literals
+from minitorch_dist.tensors.ops.making import literals
+from minitorch_dist.tensors.ops.making.new_arrays import sizes
 from minitorch_dist.tensors.shape_arrays import mode
 from minitorch_dist.tensors.size import Size
 
@@ -33,7 +34,7 @@ def construct(cls: type[T], dtype: dtypes.dtype, args: tuple[Any, ...]) -> T:
         if not isinstance(data, (list, tuple, range, np.ndarray)):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return base.new(cls, mode.settled(literals.parse(data, dtype), devices.CPU))
-    shape = creation.sizes("new", args) if args else (0,)
+    shape = sizes("new", args) if args else (0,)
     return base.new(cls, np.empty(shape, dtype.numpy, like=like))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,11 +16,9 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.promotion import converted
 
-_NEGATIVE = (
-    "At least one stride in the given numpy array is negative, and tensors with negative strides "
-    "are not currently supported. (You can probably work around this by making a copy of your "
-    "array with array.copy().)"
-)
+OF_PYTHON: Final[dict[type, dtypes.dtype]] = {
+    float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
+}  # fmt: skip
 
 
 class NoNumbers(TypeError, ValueError):
@@ -29,24 +27,17 @@ class NoNumbers(TypeError, ValueError):
 
 def as_dtype(given: Any) -> dtypes.dtype:
     """A dtype argument: ours, or one of Python's `float`, `int`, `bool`, `complex`."""
-    if isinstance(given, dtypes.dtype):
-        return given
-    if given is float:
-        return dtypes.float64
-    if given is int:
-        return dtypes.int64
-    if given is bool:
-        return dtypes.bool_
-    if given is complex:
-        return dtypes.complex128
-    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
+    found = OF_PYTHON.get(given) if isinstance(given, type) else given
+    if not isinstance(found, dtypes.dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(given).__name__}")
+    return found
 
 
 def check_array(array: Array) -> Array:
     """A numpy array that a tensor could share memory with, or torch's refusal."""
     dtypes.from_numpy(array.dtype)
     if any(s < 0 for s in array.strides):
-        raise ValueError(_NEGATIVE)
+        raise ValueError("an array with negative strides cannot be shared: make a copy with array.copy()")
     return array
 
 

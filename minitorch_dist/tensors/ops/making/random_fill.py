@@ -14,7 +14,7 @@ from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.views import check_writable, write, wrote
 from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import finfo
-from minitorch_dist.tensors.ops.making.random import bounded, check_floating, check_spread, source
+from minitorch_dist.tensors.ops.making.chance import bounded, check_floating, check_spread, source
 from minitorch_dist.tensors.promotion import one_number
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.names import named
-from minitorch_dist.tensors.ops.making import creation
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype
+from minitorch_dist.tensors.ops.making.new_arrays import Device, Dtype, copied, filled, made, maker
 
 
 def _like_self(make: Any, name: str, words: str) -> Any:
@@ -19,8 +20,12 @@ def _like_self(make: Any, name: str, words: str) -> Any:
     return named(method, name, words)
 
 
-new_zeros = _like_self(creation.zeros, "new_zeros", "All zeros, of the given shape.")
-new_ones = _like_self(creation.ones, "new_ones", "All ones, of the given shape.")
-new_empty = _like_self(creation.empty, "new_empty", "Uninitialised memory, of the given shape.")
-new_full = _like_self(creation.full, "new_full", "All of one value, of the given shape.")
-new_tensor = _like_self(creation.tensor, "new_tensor", "A copy of the data as a leaf.")
+def _full(size: Any, fill_value: Any, *, dtype: Dtype, device: Device, requires_grad: bool = False) -> Any:
+    return made(filled(size, fill_value, dtype, device), device, requires_grad)
+
+
+new_zeros = _like_self(maker(np.zeros, "new_zeros"), "new_zeros", "All zeros, of the given shape.")
+new_ones = _like_self(maker(np.ones, "new_ones"), "new_ones", "All ones, of the given shape.")
+new_empty = _like_self(maker(np.empty, "new_empty"), "new_empty", "Uninitialised memory, of the given shape.")
+new_full = _like_self(_full, "new_full", "All of one value, of the given shape.")
+new_tensor = _like_self(copied, "new_tensor", "A copy of the data as a leaf.")

@@ -9,7 +9,6 @@ import numpy as np
 from minitorch_dist.tensors.core.base import T, TensorBase
 from minitorch_dist.tensors.core.operations import sum_to
 from minitorch_dist.tensors.core.views import view_of
-from minitorch_dist.tensors.ops.elementwise.copying import expanded
 from minitorch_dist.tensors.ops.shapes.reshaping import sizes
 from minitorch_dist.tensors.size import Size
 
@@ -18,12 +17,13 @@ def expand(input: T, *shape: Any, size: Any = None) -> T:
     """Dimensions of length 1 repeated, and new ones put in front, without copying."""
     x, before = input.array, input.array.shape
     target = sizes(shape, "expand", size)
-    full = target if -1 not in target else expanded(before, target)
+    full, extra = target, len(target) - x.ndim
+    if -1 in target:
+        full = tuple([before[i - extra] if n == -1 and i >= extra else n for i, n in enumerate(target)])
     try:
         out = np.broadcast_to(x, full)
     except ValueError:
-        expanded(before, target)  # says what does not fit
-        raise
+        raise RuntimeError(f"a tensor of shape {list(before)} does not expand to {list(target)}") from None
     if out.size == x.size:  # nothing is repeated, so it may be written to
         out = x.reshape(full)
     return view_of(input, out, "ExpandBackward0", lambda g: sum_to(g, before))
@@ -39,6 +39,4 @@ def broadcast_shapes(*shapes: Any) -> Size:
     try:
         return Size(np.broadcast_shapes(*shapes))
     except ValueError:
-        raise RuntimeError(
-            f"Shape mismatch: objects cannot be broadcast to a single shape: {', '.join(map(str, shapes))}"
-        ) from None
+        raise RuntimeError(f"there is no shape that all of these broadcast to: {', '.join(map(str, shapes))}") from None

@@ -14,7 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 from minitorch_dist.tensors import devices, ledger
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array, Storage, T, TensorBase
-from minitorch_dist.tensors.ops.elementwise.copying import dense
+from minitorch_dist.tensors.core.view_geometry import address, dense
 from minitorch_dist.tensors.shape_arrays.array import has_numbers
 from minitorch_dist.tensors.storages import root
 
@@ -32,14 +32,11 @@ def deep(input: T, memo: dict[int, Any]) -> T:
     if id(input) in memo:
         return memo[id(input)]  # type: ignore[no-any-return]
     if input._grad_fn is not None or (input._base is not None and input.requires_grad):
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-            "protocol at the moment. detach() the tensor first."
-        )
+        raise RuntimeError("only leaves can be copied deeply, and this was computed: detach() it first")
     owner = root(input.storage.array)
     if owner.flags.forc:
         twin, storage = _twin(owner, input, memo)
-        offset = _address(input.array) - _address(owner)
+        offset = address(input.array) - address(owner)
         array = _window(twin, input.array, offset)
     else:
         array = dense(input.array)
@@ -72,10 +69,6 @@ def _window(owner: Array, like: Array, offset: int) -> Array:
         return np.ndarray(like.shape, like.dtype, memory, offset, like.strides)
     first = memory[offset:][: like.itemsize].view(like.dtype)
     return as_strided(first, like.shape, like.strides, subok=True)
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 def reduce(input: TensorBase, protocol: Any) -> tuple[Any, ...]:

@@ -87,10 +87,7 @@ def _place(tensors: Sequence[TensorBase], dim: int) -> int:
             a == b or i == place for i, (a, b) in enumerate(zip(first, shape, strict=True))
         )
         if not (fits or shape == (0,)):
-            raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {place}: expected {list(first)}, but got "
-                f"{list(shape)} for tensor number {number} in the list."
-            )
+            raise RuntimeError(f"cat along {place}: {list(shape)} at entry {number} does not go with {list(first)}")
     return place
 
 
@@ -115,10 +112,7 @@ def stack(tensors: Sequence[T], dim: int = 0) -> T:
     first = given[0].array.shape
     for number, tensor in enumerate(given):
         if tensor.array.shape != first:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
-                f"{list(tensor.array.shape)} at entry {number}"
-            )
+            raise RuntimeError(f"stack: {list(tensor.array.shape)} at entry {number} does not go with {list(first)}")
     place = axis(dim, len(first) + 1)
     arrays = _together(given)
     kinds = [t.array.dtype for t in given]

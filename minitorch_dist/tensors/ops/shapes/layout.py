@@ -7,6 +7,7 @@ from typing import overload
 from minitorch_dist.tensors import devices, dtypes
 from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.core.operations import axis
+from minitorch_dist.tensors.core.view_geometry import address
 from minitorch_dist.tensors.size import Size
 from minitorch_dist.tensors.storages import UntypedStorage
 
@@ -105,17 +106,12 @@ def nbytes(input: TensorBase) -> int:
 
 def data_ptr(input: TensorBase) -> int:
     """The address of the first element; 0 where there is none."""
-    return 0 if is_meta(input) else address(input)
-
-
-def address(input: TensorBase) -> int:
-    return int(input.array.__array_interface__["data"][0])
+    return 0 if is_meta(input) else address(input.array)
 
 
 def storage_offset(input: TensorBase) -> int:
     """How many elements lie in the storage before the first one of this tensor."""
-    start = input.storage.array.__array_interface__["data"][0]
-    return int(address(input) - start) // input.array.itemsize
+    return (address(input.array) - address(input.storage.array)) // input.array.itemsize
 
 
 def untyped_storage(input: TensorBase) -> UntypedStorage:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,23 +13,16 @@ from minitorch_dist.tensors.autograd.joint import views_of
 from minitorch_dist.tensors.core.base import Array, T, TensorBase
 from minitorch_dist.tensors.core.operations import axis
 from minitorch_dist.tensors.core.views import view_of
+from minitorch_dist.tensors.ops.accumulation import zeros_around
 
 
 def part(input: T, where: tuple[Any, ...], name: str) -> T:
-    """`input[where]` for numpy's basic indexing, as a view."""
-    x = input.array
-    shape, dtype = x.shape, x.dtype
-
-    def widen(grad: Array) -> Array:
-        whole = np.zeros(shape, dtype, like=grad)
-        whole[where] = grad
-        return whole
-
-    return view_of(input, x[where + (...,)], name, widen)
+    """`input[where]` for numpy's basic indexing with a `...` in it, as a view."""
+    return view_of(input, input.array[where], name, zeros_around(input.array, where))
 
 
 def _at(dim: int, what: Any) -> tuple[Any, ...]:
-    return (slice(None),) * dim + (what,)
+    return (slice(None),) * dim + (what, ...)
 
 
 def select(input: T, dim: int, index: int) -> T:
@@ -64,15 +58,21 @@ def unbind(input: T, dim: int = 0) -> tuple[T, ...]:
     if not x.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     place = axis(dim, x.ndim)
-    arrays = [x[_at(place, i) + (...,)] for i in range(x.shape[place])]
-    piece, dtype = arrays[0].shape if arrays else (), x.dtype
+    arrays = [x[_at(place, i)] for i in range(x.shape[place])]
+    return _several(input, arrays, "UnbindBackward0", partial(np.stack, axis=place))
+
+
+def _several(input: T, arrays: Sequence[Array], name: str, join: Callable[[list[Array]], Array]) -> tuple[T, ...]:
+    """Windows on `input`, whose gradients `join` puts together to that of `input`."""
+    shapes, dtype = [a.shape for a in arrays], input.array.dtype
 
     def backward(*grads: Array | None) -> tuple[Array]:
         given = next(g for g in grads if g is not None)
-        blank = np.zeros(piece, dtype, like=given)
-        return (np.stack([blank if g is None else g for g in grads], place),)
+        blanks = {shape: np.zeros(shape, dtype, like=given) for shape in set(shapes)}
+        full = [blanks[s] if g is None else g for s, g in zip(shapes, grads, strict=True)]
+        return (join(full),)
 
-    return views_of(input, arrays, "UnbindBackward0", backward)
+    return views_of(input, arrays, name, backward)
 
 
 def split_method(input: T, split_size: int | Sequence[int], dim: int = 0) -> tuple[T, ...]:
@@ -81,9 +81,7 @@ def split_method(input: T, split_size: int | Sequence[int], dim: int = 0) -> tup
         return split_with_sizes(input, split_size, dim)
     n = _side(input, dim, "split")
     if split_size < 0 or (split_size == 0 and n):
-        raise RuntimeError(
-            f"split expects a positive split_size, but got split_size={split_size} for a dimension of size {n}"
-        )
+        raise RuntimeError(f"split expects a positive split_size, but got {split_size} for a dimension of size {n}")
     count = max(-(-n // split_size), 1) if split_size else 1
     return _cut(input, [i * split_size for i in range(1, count)], dim, "SplitBackward0")
 
@@ -97,10 +95,7 @@ def split_with_sizes(input: T, split_sizes: Sequence[int], dim: int = 0) -> tupl
     """Pieces of the given sizes along `dim`."""
     n, given = _side(input, dim, "split_with_sizes"), [int(size) for size in split_sizes]
     if min(given, default=0) < 0 or sum(given) != n:
-        raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at "
-            f"dimension {axis(dim, input.array.ndim)}), but got split_sizes={given}"
-        )
+        raise RuntimeError(f"split expects split_sizes to sum exactly to {n}, but got {given}")
     bounds = list(itertools.accumulate(given))[:-1]
     return _cut(input, bounds, dim, "SplitWithSizesBackward0") if given else ()
 
@@ -117,14 +112,7 @@ def _cut(input: T, bounds: Sequence[int], dim: int, name: str) -> tuple[T, ...]:
     place = axis(dim, x.ndim)
     starts, ends = [0, *bounds], [*bounds, x.shape[place]]
     arrays = [x[_at(place, slice(a, b))] for a, b in zip(starts, ends, strict=True)]
-    shapes, dtype = [a.shape for a in arrays], x.dtype
-
-    def backward(*grads: Array | None) -> tuple[Array]:
-        given = next(g for g in grads if g is not None)
-        full = [np.zeros(s, dtype, like=given) if g is None else g for s, g in zip(shapes, grads, strict=True)]
-        return (np.concatenate(full, place),)
-
-    return views_of(input, arrays, name, backward)
+    return _several(input, arrays, name, partial(np.concatenate, axis=place))
 
 
 def chunk(input: T, chunks: int, dim: int = 0) -> tuple[T, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from minitorch_dist.tensors.core.base import Array, T
 from minitorch_dist.tensors.core.graph import record, result
 from minitorch_dist.tensors.core.operations import axes, axis, total
-from minitorch_dist.tensors.ops.accumulation import add_at
+from minitorch_dist.tensors.ops.accumulation import zeros_around
 from minitorch_dist.tensors.ops.elementwise.copying import clone, dense
 from minitorch_dist.tensors.ops.shapes.reshaping import reshape, sizes
 from minitorch_dist.tensors.promotion import one_number
@@ -57,9 +57,7 @@ def repeat(input: T, *times: Any, repeats: Any = None) -> T:
     x = input.array
     given = () if times == ((),) else sizes(times, "repeat", repeats)
     if len(given) < x.ndim or min(given, default=0) < 0:
-        raise RuntimeError(
-            f"repeat() takes a number of repetitions for each dimension of {list(x.shape)}, but got {list(given)}"
-        )
+        raise RuntimeError(f"repeat() takes a number for each dimension of {list(x.shape)}, but got {list(given)}")
     full = (1,) * (len(given) - x.ndim) + x.shape
     split = tuple([n for pair in zip(given, full, strict=True) for n in pair])
     over, before = tuple(range(0, len(split), 2)), x.shape
@@ -87,14 +85,8 @@ def repeat_interleave(input: T, repeats: Any = None, dim: int | None = None, *, 
     source = np.repeat(np.arange(x.shape[place], like=x), counts)
     if output_size not in (None, source.size):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {source.size} but got {output_size}")
-    shape = x.shape
-
-    def gather(grad: Array) -> Array:
-        whole = np.zeros(shape, grad.dtype, like=grad)
-        add_at(whole, (slice(None),) * place + (source,), grad)
-        return whole
-
-    return record(x.take(source, place), "IndexSelectBackward0", (input, gather))
+    widen = zeros_around(x, (slice(None),) * place + (source,), twice=True)
+    return record(x.take(source, place), "IndexSelectBackward0", (input, widen))
 
 
 def _counts(repeats: Any, side: int) -> Any:
@@ -102,10 +94,7 @@ def _counts(repeats: Any, side: int) -> Any:
     counts = np.asanyarray(repeats)
     if counts.dtype.kind != "i" or counts.ndim > 1 or counts.size not in (1, side):
         error = RuntimeError if counts.dtype.kind == "i" else NotImplementedError
-        raise error(
-            f"repeat_interleave: repeats must be one integer, or a vector of {side}, but got {counts.dtype} "
-            f"of shape {list(counts.shape)}"
-        )
+        raise error(f"repeats must be one int or {side}, but are {counts.dtype} of shape {list(counts.shape)}")
     if counts.size and has_numbers(counts) and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     return counts

@@ -30,10 +30,7 @@ def sizes(given: tuple[Any, ...], name: str, keyword: Any = None) -> Shape:
         return tuple([operator.index(n) for n in given])
     except TypeError:
         kinds = ", ".join(type(n).__name__ for n in given)
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "
-            "ints, or a tuple of ints"
-        ) from None
+        raise TypeError(f"{name}() takes ints, or a tuple of ints, but got {kinds}") from None
 
 
 def infer(shape: Shape, count: int) -> Shape:
@@ -94,8 +91,7 @@ def view(input: T, *shape: Any, size: Any = None, dtype: dtypes.dtype | None = N
         out = window(x, infer(sizes(shape, "view", size), x.size))
     if out is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one "
-            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            f"view() of {list(x.shape)} with strides {x.strides} would need a copy: use reshape() instead"
         )
     before = x.shape
     return view_of(input, out, "ViewBackward0", lambda g: g.reshape(before))
@@ -109,8 +105,7 @@ def _reinterpret(input: T, dtype: dtypes.dtype) -> T:
         not x.ndim or x.strides[-1] != x.itemsize or (grows and x.shape[-1] * x.itemsize % dtype.itemsize)
     ):
         raise RuntimeError(
-            f"self.stride(-1) must be 1, and self.size(-1) divisible, to view {input.dtype} as {dtype} (different "
-            f"element sizes), but the shape is {list(x.shape)}"
+            f"{input.dtype}{list(x.shape)} cannot be viewed as {dtype}: the last dimension does not divide"
         )
     out = view_of(input, x.view(dtype.numpy), "ViewBackward0", lambda g: g)
     out._grad_fn, out._requires_grad, out._base = None, False, None  # bits have no gradient

@@ -31,10 +31,7 @@ def searchsorted(
     if edges.ndim == 1:
         found = np.asanyarray(np.searchsorted(edges, values, where))
     elif edges.shape[:-1] != values.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): the first dimensions of boundaries and values must match, but got "
-            f"boundaries tensor {list(edges.shape)} and input value tensor {list(values.shape)}"
-        )
+        raise RuntimeError(f"searchsorted: the rows of {list(edges.shape)} and {list(values.shape)} do not match")
     else:
         found = np.empty(values.shape, np.int64, like=values)
         for row in np.ndindex(edges.shape[:-1]):

@@ -8,7 +8,6 @@ from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import T
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.core.operations import Dims, mul, sum
-from minitorch_dist.tensors.dtypes import type_name
 from minitorch_dist.tensors.ops.along_axes.norms import norm, vector_norm
 from minitorch_dist.tensors.ops.elementwise.division import div
 from minitorch_dist.tensors.ops.elementwise.extremes import clamp_min
@@ -24,9 +23,7 @@ def cosine_similarity(x1: T, x2: T, dim: int = 1, eps: float = 1e-8) -> T:
     """x1 · x2 / (|x1| |x2|) along `dim`: 1 where they point the same way, -1 where opposite."""
     x1, x2 = promote(x1, x2)
     if x1.dtype.category != dtypes.FLOATING:
-        raise RuntimeError(
-            "expected common dtype to be floating point, yet common dtype is " + type_name(x1.array)[6:-6]
-        )
+        raise RuntimeError(f"cosine_similarity() is of floating numbers, not of {x1.dtype}")
     return sum(mul(_directed(x1, dim, eps), _directed(x2, dim, eps)), dim)
 
 

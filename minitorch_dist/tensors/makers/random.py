@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from minitorch_dist.tensors import devices, distributions, dtypes
-from minitorch_dist.tensors.core.base import TensorBase
-from minitorch_dist.tensors.dtypes import type_name
-from minitorch_dist.tensors.generator import Generator, current
+from minitorch_dist.tensors import distributions, dtypes
+from minitorch_dist.tensors.generator import Generator
 from minitorch_dist.tensors.limits import range_of
+from minitorch_dist.tensors.makers.creation import empty, zeros_like
 from minitorch_dist.tensors.names import named
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, empty, like, made, numpy_dtype, sizes, zeros_like
+from minitorch_dist.tensors.ops.making.chance import bounded, check_floating, check_spread, source
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.ops.making.new_arrays import Device, Dtype, like, made, numpy_dtype, sizes
 from minitorch_dist.tensors.promotion import one_number
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
-
-
-def source(generator: Generator | None, device: Device = None) -> Generator:
-    """The generator to draw from; one that was named must be on the same kind of device."""
-    if generator is None:
-        return current()
-    if not isinstance(generator, Generator):
-        raise TypeError(f"argument 'generator' must be torch.Generator, not {type(generator).__name__}")
-    expected = devices.resolve(device).type
-    if generator.device.type != expected and expected != "meta":
-        raise RuntimeError(f"Expected a '{expected}' device type for generator but found '{generator.device.type}'")
-    return generator
-
-
-def check_floating(array_dtype: np.dtype[Any], name: str) -> None:
-    if array_dtype not in distributions.DIGITS:
-        kind = type_name(np.empty(0, array_dtype))[6:-6]
-        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
-
+from minitorch_dist.tensors.tensor import Tensor
 
 # ------------------------------------------------------------------------------- uniform and normal
 
@@ -129,27 +108,7 @@ def normal(
     return made(array, device, requires_grad)
 
 
-def check_spread(std: Any) -> None:
-    if isinstance(std, TensorBase):
-        if (std.array < 0).any():
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-    elif std < 0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-
-
 # --------------------------------------------------------------------------------------- whole numbers
-
-
-def bounded(low: int, high: int, dtype: np.dtype[Any]) -> distributions.Transform:
-    """Integers low … high-1, if there are any and `dtype` holds them."""
-    if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    kind = dtypes.FROM_NUMPY[dtype]
-    least, largest = range_of(kind)
-    for bound, text in ((low, "from"), (high - 1, "to - 1")):
-        if not least <= bound <= largest:
-            raise RuntimeError(f"{text} is out of bounds for {kind.name}: {bound}")
-    return distributions.integers(low, high)
 
 
 def randint(
@@ -165,19 +124,16 @@ def randint(
     """Integers from low (inclusive) to high (exclusive): `randint(high, size)`, `randint(low, high, size)`."""
     given = list(args)
     if size is None:
-        if not given or not isinstance(given[-1], Sequence):
-            raise TypeError("randint() needs a size: a sequence of ints")
-        size = given.pop()
-    if given and high is None:
-        high = given.pop()
-    if given:
-        low = given.pop(0)
-    if given or high is None:
-        raise TypeError("randint() takes (high, size) or (low, high, size)")
-    if not (isinstance(low, (int, np.integer)) and isinstance(high, (int, np.integer))):
-        raise TypeError(f"randint() bounds must be ints, not {low!r} and {high!r}")
+        size = given.pop() if given else None
+    if high is None:
+        high = given.pop() if given else None
+    low, *more = given or [low]
+    if more or not isinstance(size, Sequence) or not all(isinstance(n, (int, np.integer)) for n in (low, high)):
+        raise TypeError(
+            f"randint() takes (high, size) or (low, high, size), ints and a sequence of ints, but got {args}"
+        )
     kind = numpy_dtype(dtype)
-    assert size is not None
+    assert high is not None
     array = distributions.draw(
         sizes("randint", (size,)), kind, source(generator, device), bounded(int(low), int(high), kind), like(device)
     )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minitorch_dist.tensors import dtypes
 from minitorch_dist.tensors.core.base import Array, TensorBase
-from minitorch_dist.tensors.ops.making.creation import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.ops.making.literals import as_dtype
+from minitorch_dist.tensors.ops.making.new_arrays import Device, Dtype, made, numpy_dtype, sizes
 from minitorch_dist.tensors.promotion import not_implemented
-
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
+from minitorch_dist.tensors.tensor import Tensor
 
 
 def _number(value: Any, name: str) -> float:
@@ -84,12 +82,10 @@ def _steps(low: Any, high: Any, by: Any, kind: dtypes.dtype) -> Array:
         raise RuntimeError(f"unsupported range: {low} -> {high}")
     if (high - low) * by < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    steps = np.arange(math.ceil((high - low) / by), dtype=np.float64 if kind.is_floating_point else np.int64)
     if not kind.is_floating_point:  # a bound between whole numbers still counts as it stands
-        count = math.ceil((high - low) / by)
         low, by = int(low), int(by)
-        return np.asanyarray((low + by * np.arange(count, dtype=np.int64)).astype(kind.numpy))
-    count = math.ceil((high - low) / by)
-    return np.asanyarray((low + by * np.arange(count, dtype=np.float64)).astype(kind.numpy))
+    return np.asanyarray((low + by * steps).astype(kind.numpy))
 
 
 def _even(start: Any, end: Any, steps: int) -> Array:

@@ -1,10 +1,10 @@
-"""Tensors from nothing: from literals, filled with one value, or shaped like another tensor."""
+"""Tensors from literals, from memory of others, filled with one value, or shaped like another tensor."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -14,46 +14,12 @@ from minitorch_dist.tensors.core.base import Array, TensorBase
 from minitorch_dist.tensors.names import named
 from minitorch_dist.tensors.ops.making import literals
 from minitorch_dist.tensors.ops.making.literals import as_dtype
-from minitorch_dist.tensors.ops.shapes import reshaping
+from minitorch_dist.tensors.ops.making.new_arrays import Device, Dtype, copied, filled, kind_of, like, made, maker
 from minitorch_dist.tensors.promotion import cast, converted, one_number
 from minitorch_dist.tensors.shape_arrays import mode
+from minitorch_dist.tensors.tensor import Tensor
 
-if TYPE_CHECKING:
-    from minitorch_dist.tensors.tensor import Tensor
-
-Dtype: TypeAlias = "dtypes.dtype | type[float] | type[int] | type[bool] | None"
-Device: TypeAlias = "devices.device | str | int | None"
-
-
-def made(array: Array, device: Device = None, requires_grad: bool = False) -> Any:
-    """A new tensor that owns `array`. (`Any`, because the class stands one layer up.)"""
-    place = devices.resolve(device)
-    out = base.new(TensorBase.plain, mode.settled(array, place), place)
-    if requires_grad:
-        out.requires_grad = True
-    return out
-
-
-def like(device: Device) -> Array | None:
-    """For numpy's argument of this name: what an array of a new tensor on `device` is like."""
-    return mode.template(devices.resolve(device))
-
-
-def numpy_dtype(dtype: Dtype) -> np.dtype[Any]:
-    return (dtypes.get_default_dtype() if dtype is None else as_dtype(dtype)).numpy
-
-
-def sizes(name: str, given: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
-    """A shape, given as ints or as one sequence of ints."""
-    if any(type(n) is bool for n in given):
-        raise TypeError(f"{name}(): argument 'size' must be ints or one sequence of ints, not bool")
-    shape = reshaping.sizes(given, name, size)
-    if min(shape, default=0) < 0:
-        raise RuntimeError(f"{name}: Dimension size must be non-negative, got {list(shape)}.")
-    return shape
-
-
-# ----------------------------------------------------------------------------------- from literals
+# ----------------------------------------------------------------- from literals and from memory
 
 
 def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
@@ -72,18 +38,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
         >>> torch.tensor([[1, 2], [3, 4]]).shape
         torch.Size([2, 2])
     """
-    if isinstance(data, TensorBase):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use "
-            "sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), "
-            "rather than torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
-        )
-        if device is None:
-            device = data.storage.device
-        data = base.new(data.plain, data.array)  # a part of a tensor is refused
-    return made(literals.parse(data, None if dtype is None else as_dtype(dtype)), device, requires_grad)
+    return copied(data, dtype, device, requires_grad)
 
 
 def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
@@ -98,6 +53,40 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
         array = literals.check_array(np.asarray(data))
         return made(array if array.dtype == wanted.numpy else converted(array, wanted), device)
     return tensor(data, dtype=dtype, device=device)
+
+
+def frombuffer(
+    buffer: Any, *, dtype: dtypes.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Any:
+    """A 1-dim tensor on the memory of an object with Python's buffer protocol."""
+    try:
+        array = np.frombuffer(buffer, dtype.numpy, count, offset)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    if not array.size:
+        raise ValueError(f"frombuffer() gives {count} elements after {offset} bytes, which are none")
+    out = from_numpy(array)
+    if requires_grad:
+        out.requires_grad = True
+    return out
+
+
+def from_numpy(ndarray: Array) -> Tensor:
+    """A tensor that shares the array's memory."""
+    x: Any = ndarray
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(x).__name__})")
+    if not x.dtype.isnative:
+        raise ValueError(
+            "the array's byte order is not that of this machine: take array.astype(array.dtype.newbyteorder('='))"
+        )
+    literals.check_array(x)
+    if any(s % x.itemsize for s in x.strides):
+        raise ValueError("the array's strides are no multiples of its elements' size: copy it")
+    if not x.flags.writeable:
+        words = "The given NumPy array is not writable, so writing to the tensor is an error; copy the array if you want to."
+        warnings.warn(words, UserWarning, stacklevel=2)
+    return base.new(TensorBase.plain, mode.settled(x.view(np.ndarray), devices.CPU))
 
 
 # ------------------------------------------------------------------------------------------ filled
@@ -122,15 +111,7 @@ Example:
 
 
 def _maker(make: Any, name: str, words: str) -> Callable[..., Tensor]:
-    """A function that makes tensors of a given size."""
-
-    def maker(
-        *args: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-    ) -> Any:
-        shape = sizes(name, args, size)
-        return made(make(shape, numpy_dtype(dtype), like=like(device)), device, requires_grad)
-
-    return named(maker, name, MAKING.format(words=words, name=name))
+    return named(maker(make, name), name, MAKING.format(words=words, name=name))
 
 
 zeros = _maker(np.zeros, "zeros", "All zeros.")
@@ -157,22 +138,7 @@ def full(
         >>> torch.full((2,), 7).tolist()
         [7, 7]
     """
-    return made(_filled(size, fill_value, dtype, device), device, requires_grad)
-
-
-def _filled(size: Any, value: Any, dtype: Dtype, device: Device) -> Array:
-    if not isinstance(size, Sequence):
-        raise TypeError(f"full(): argument 'size' must be tuple of ints, not {kind_of(size)}")
-    if isinstance(value, TensorBase):
-        value = value.array
-    number = literals.parse(value, None if dtype is None else as_dtype(dtype))
-    if number.size != 1:
-        raise TypeError(f"full(): argument 'fill_value' must be a number, not {kind_of(value)}")
-    return np.full(sizes("full", (size,)), number.reshape(()), number.dtype, like=like(device))
-
-
-def kind_of(value: Any) -> str:
-    return type(value).__name__
+    return made(filled(size, fill_value, dtype, device), device, requires_grad)
 
 
 # ----------------------------------------------------------------------------- like another tensor
