@@ -307,7 +307,7 @@ class RingReader(RingEnd):
         return 1
 
     def _before(self, most: int, head: int) -> memoryview:
-        """What lies before us in one piece, at most so many bytes."""
+        """The bytes that lie before us in one piece, at most so many."""
         place = self._tail % self._size
         at = self._at + place
         return self._bytes[at : at + min(most, head - self._tail, self._size - place)]

@@ -57,7 +57,7 @@ class AuthListener:
         self._selector.register(self.listener, selectors.EVENT_READ)
 
     def fileno(self) -> int:
-        """One file that is ready when somebody at the door has come, or said something."""
+        """One file, which is ready when a stranger has come or said something."""
         return self._selector.fileno()
 
     def wait(self, seconds: float) -> list[tuple[socket.socket, Claim]]:
