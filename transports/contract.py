@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeGuard
 
 from transports.board import Board
 from transports.clock import SYSTEM, Clock
@@ -41,7 +41,7 @@ from transports.frames import MAX_HEADER, MAX_PAYLOAD, Buffer, flat
 __all__ = ["MAX_HEADER", "MAX_PAYLOAD", "Buffer", "flat"]  # a message as bytes (see `frames`)
 
 
-def is_unwritten(payload: Buffer) -> bool:
+def is_unwritten(payload: Buffer) -> TypeGuard[memoryview]:
     """Whether this is only a length: a view of addresses that hold nothing and that nobody can write to. Its exporter
     says so. A simulated network carries it without a copy."""
     return type(payload) is memoryview and getattr(payload.obj, "is_unwritten", False)

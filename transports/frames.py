@@ -45,17 +45,11 @@ def flat(header: bytes, payload: Buffer) -> memoryview:
     """The payload's bytes in one row; ValueError if header or payload are longer than may be."""
     view = memoryview(payload)
     if len(header) > MAX_HEADER or view.nbytes > MAX_PAYLOAD:
-        raise _too_long_to_send(header, view)
+        sizes, most = f"{len(header)} + {view.nbytes}", f"{MAX_HEADER} + {MAX_PAYLOAD}"
+        raise ValueError(f"a message of {sizes} bytes is too long, at most {most} are sent: send it in parts")
     if view.nbytes == 0:  # no shape with a 0 in it can be cast
         return NOTHING
     return view if view.ndim == 1 and view.format == "B" else view.cast("B")
-
-
-def _too_long_to_send(header: bytes, view: memoryview) -> ValueError:
-    return ValueError(
-        f"a message of {len(header)} + {view.nbytes} bytes is too long: at most {MAX_HEADER} "
-        f"bytes of header and {MAX_PAYLOAD} of payload; send it in parts"
-    )
 
 
 def pack(header_length: int, payload_length: int) -> bytes:
@@ -66,21 +60,12 @@ def unpack(data: bytes | bytearray | memoryview, offset: int = 0) -> tuple[int, 
     """The two lengths; FrameError if this is no frame, or longer than may be."""
     magic, version, header_length, payload_length = _FRAME.unpack_from(data, offset)
     if magic != MAGIC or version != VERSION:
-        raise _foreign(magic, version)
+        what = f"{magic!r} and version {version}, not with {MAGIC!r} and {VERSION}"
+        raise FrameError(f"a frame begins with {what}: the stream is damaged, or the peer runs another version")
     if header_length > MAX_HEADER or payload_length > MAX_PAYLOAD:
         raise too_long((header_length, payload_length), (MAX_HEADER, MAX_PAYLOAD))
     return header_length, payload_length
 
 
-def _foreign(magic: bytes, version: int) -> FrameError:
-    return FrameError(
-        f"a frame begins with {MAGIC!r} and version {VERSION}, not {magic!r} and {version}: "
-        "the stream is damaged, or the peer runs another version"
-    )
-
-
 def too_long(announced: tuple[int, int], allowed: tuple[int, int]) -> FrameError:
-    return FrameError(
-        f"a frame announces {announced[0]} + {announced[1]} bytes, more than the "
-        f"{allowed[0]} + {allowed[1]} that are allowed"
-    )
+    return FrameError(f"a frame announces {announced} bytes of header and payload, more than {allowed}")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from transports.plain_text import clean
@@ -40,11 +40,8 @@ class PeerIdentity:
         except ProcessLookupError:
             return False
         except PermissionError:
-            return True
+            pass
         return True
-
-    def card(self) -> dict[str, str | int]:
-        return asdict(self)
 
     def __str__(self) -> str:
         return f"process {self.pid} on {clean(self.host, lines=False)}"

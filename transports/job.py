@@ -20,7 +20,7 @@ import re
 import struct
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,9 +92,6 @@ class Launched:
         """Whether its launcher has ended, as far as that can be seen."""
         return self.by is not None and self.by.is_watched_from(here) and not self.by.is_alive()
 
-    def packed(self) -> dict[str, Any]:
-        return {**vars(self), "by": None if self.by is None else self.by.card()}
-
 
 @dataclass(frozen=True)
 class JobCard:
@@ -119,15 +116,9 @@ class JobCard:
         return re.sub(r"[^0-9A-Za-z_.-]", "_", self.id)
 
     def marks(self) -> JobMarks:
-        launched = self.launched
-        by = launched.by if launched is not None else None
-        return JobMarks(
-            _digest(self.realm or self.id, 16),
-            _process_mark(by),
-            _process_mark(self.process),
-            _digest(self.script),
-            self.size,
-        )
+        launcher = None if self.launched is None else self.launched.by
+        processes = _process_mark(launcher), _process_mark(self.process)
+        return JobMarks(_digest(self.realm or self.id, 16), *processes, _digest(self.script), self.size)
 
     def among_agents(self) -> JobCard:
         """The same, on the way to the store that agents keep, where jobs have prefixes of their own."""
@@ -174,7 +165,7 @@ def draw(ranks: int = 0, script: str = "", name: str = "", id: str = "") -> str:
     mine = Launched(
         id or os.urandom(8).hex(), ranks, name[:40], (script or script_name())[:60], _user(), _now(), identity.here()
     )
-    return json.dumps([each.packed() for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])
+    return json.dumps([asdict(each) for each in [*read(os.environ.get(VARIABLE, "")), mine][-DEPTH:]])
 
 
 def read(value: str) -> list[Launched]:

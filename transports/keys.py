@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,18 +65,11 @@ def _create(path: Path) -> None:
 
 def _read(path: Path) -> bytes:
     with os.fdopen(keeper.open_file(path), "rb") as file:
-        found = os.fstat(file.fileno())
+        odd = keeper.why_not_ours(file.fileno(), 0o077)
         secret = file.read(LENGTH + 1)
-    if found.st_uid != os.geteuid():
-        raise TrustError(
-            f"{path} with the job's key belongs to user {found.st_uid}, not to us "
-            f"({os.geteuid()}), so somebody else knows it. Delete it, {ADVICE}"
-        )
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        raise TrustError(
-            f"{path} with the job's key has mode {stat.S_IMODE(found.st_mode):04o}: others may "
-            f"know it. If they do not, run: chmod 600 {path}; otherwise delete it, {ADVICE}"
-        )
+    if odd:
+        repair = f"If they do not, run: chmod 600 {path}; otherwise delete it, {ADVICE}"
+        raise TrustError(f"{path} with the job's key {odd}, so others may know it. {repair}")
     if len(secret) != LENGTH:
         raise TrustError(f"{path} should hold {LENGTH} random bytes and does not. Delete it, {ADVICE}")
     return secret

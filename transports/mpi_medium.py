@@ -19,6 +19,7 @@ from mpi4py import MPI
 
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged
+from transports.polled import PolledMedium
 
 _FRAME = struct.Struct("<IQ")  # bytes of header and of payload
 END = 0xFFFF_FFFF  # instead of the header's length: nothing follows
@@ -29,7 +30,7 @@ MANY = 64  # frames taken in a row
 Buffers = list[tuple[MPI.Request, object]]
 
 
-class MpiMedium:
+class MpiMedium(PolledMedium):
     """All ends of one rank. `peers` are the ranks in MPI, by rank; `tag` and the next are ours."""
 
     def __init__(self, world: MPI.Intracomm, peers: Sequence[int], tag: int) -> None:
@@ -59,9 +60,6 @@ class MpiMedium:
 
     def has_moved(self) -> bool:
         return any(inlet.is_busy for inlet in self.inlets)
-
-    def forget(self) -> None:
-        """Nothing is remembered that would be wrong."""
 
     def failed(self) -> list[int]:
         """The ranks in MPI whose processes are known to have died (where MPI goes on: ULFM)."""
@@ -106,9 +104,7 @@ class MpiOutlet:
     def is_pending(self) -> bool:
         return bool(self._under_way)
 
-    @property
-    def is_amid(self) -> bool:
-        return bool(self._under_way)
+    is_amid = is_pending
 
     def offer(self, header: bytes, payload: memoryview) -> bool:
         """Begin a message. True if its buffers are free again; else `push` until they are."""

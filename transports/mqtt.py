@@ -47,14 +47,14 @@ class MqttTransport(WireTransport):
     scheme = "mqtt"
     costs = MessageCosts(800e-6, 150e6)
     usual_delay = 2.0
+    _inbox: Inbox  # once it is open
+    _peer_table: PeerTable
 
     def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         self._place = addresses.parse(self.address if "://" in self.address else "mqtt://")
         self._broker: launch.BrokerProcess | None = None
-        self._peer_table: PeerTable | None = None
         self._changed = clock.condition()  # replaced by the exchange's
-        self._inbox: Inbox | None = None
         self._driving = False
         self._torn: Peer | None = None  # whose frame is being delivered, or was broken off
 
@@ -75,7 +75,7 @@ class MqttTransport(WireTransport):
             peer_table.connection.close()
             if location.broker is not None:
                 location.broker.stop()
-            self._peer_table = self._broker = None
+            self._broker = None
             raise
         self._state = "open"
 
@@ -95,14 +95,8 @@ class MqttTransport(WireTransport):
                     )
                 silent = [peer for peer in peers if peer.lost is not None and not peer.is_welcome]
                 if silent or deadline.is_over():
-                    raise rendezvous.missed(
-                        self.scheme,
-                        self.rank,
-                        self.world_size,
-                        missing,
-                        deadline.elapsed(),
-                        f" through the broker at {peer_table.address.shown}",
-                    )
+                    seconds, why = deadline.elapsed(), f" through the broker at {peer_table.address.shown}"
+                    raise rendezvous.missed(self.scheme, self.rank, self.world_size, missing, seconds, why)
                 peer_table.changed.wait(deadline.left())
 
     # -- receiving --------------------------------------------------------------------------
@@ -179,7 +173,6 @@ class MqttTransport(WireTransport):
 
     def _deliver(self, peer: Peer, frame: Frame | None) -> None:
         inbox = self._inbox
-        assert inbox is not None, "only a connected transport delivers"
         if frame is None:
             assert peer.lost is not None, "this mark follows the loss"
             inbox.lost(peer.rank, peer.lost)
@@ -212,11 +205,9 @@ class MqttTransport(WireTransport):
         with peer.sending:
             try:
                 for pieces in _chunks(header, view, peer_table.address.chunk):
-                    seq, acked, limit = self._await_room(peer_table, peer)
+                    numbers = self._await_room(peer_table, peer)
                     sizes = (len(header), view.nbytes) if flags else (0, 0)
-                    frame = Frame(
-                        frames.DATA, self.rank, dst, peer_table.mark, peer.mark, flags, seq, acked, limit, *sizes
-                    )
+                    frame = peer_table.frame(frames.DATA, peer, flags, *numbers, *sizes)
                     data = frames.seal(peer_table.key, frame, *pieces)
                     with self._changed:
                         self._demand_alive(peer)
@@ -252,17 +243,8 @@ class MqttTransport(WireTransport):
     def _send_to_oneself(self, peer_table: PeerTable, header: bytes, view: memoryview) -> None:
         """It takes its place behind what has arrived."""
         me = peer_table.oneself
-        frame = Frame(
-            frames.DATA,
-            self.rank,
-            self.rank,
-            me.mark,
-            me.mark,
-            frames.FIRST,
-            header_length=len(header),
-            total=view.nbytes,
-            body=memoryview(header + view),
-        )
+        frame = peer_table.frame(frames.DATA, me, frames.FIRST, 0, 0, 0, len(header), view.nbytes)
+        frame = frame._replace(body=memoryview(header + view))
         with self._changed:
             self._demand_open()
             self._demand_alive(me)
@@ -271,7 +253,6 @@ class MqttTransport(WireTransport):
 
     def _opened(self) -> PeerTable:
         self._demand_open()
-        assert self._peer_table is not None, "an open transport has its peers"
         return self._peer_table
 
     # -- closing ----------------------------------------------------------------------------
@@ -279,7 +260,7 @@ class MqttTransport(WireTransport):
     def close(self) -> None:
         with self._changed:
             was_open, self._state = self._state == "open", "closed"
-            if not was_open or self._peer_table is None:
+            if not was_open:
                 return
             peer_table = self._peer_table
             peer_table.is_leaving = True
@@ -299,10 +280,7 @@ class MqttTransport(WireTransport):
     def _say_goodbye(self, peer_table: PeerTable, peer: Peer) -> None:
         with peer.sending, self._changed:
             if peer.is_alive:
-                acked, limit = peer.incoming.tell()
-                frame = Frame(
-                    frames.BYE, self.rank, peer.rank, peer_table.mark, peer.mark, 0, peer.outgoing.next, acked, limit
-                )
+                frame = peer_table.frame(frames.BYE, peer, 0, peer.outgoing.next, *peer.incoming.tell())
                 peer_table.push(peer, frames.seal(peer_table.key, frame))
 
     def _linger(self, peer_table: PeerTable) -> None:

@@ -11,7 +11,7 @@ transport over one of them connects, says which peers have died, and lets go of 
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -49,16 +49,21 @@ class Inlet(Protocol):
     def drain(self, inbox: Inbox) -> int: ...
 
 
-class PolledMedium(Protocol):
-    """All ends of one rank."""
+class PolledMedium(ABC):
+    """All ends of one rank. `outlets` and `inlets` have one for each."""
 
-    @property
-    def outlets(self) -> Sequence[Outlet]: ...
-    @property
-    def inlets(self) -> Sequence[Inlet]: ...
-    def has_news(self) -> bool: ...
-    def has_moved(self) -> bool: ...
-    def forget(self) -> None: ...
+    def has_news(self) -> bool:
+        """Whether the inlets have to be looked at."""
+        return True
+
+    def has_moved(self) -> bool:
+        """Whether the last round of reading found anything."""
+        return True
+
+    def forget(self) -> None:  # noqa: B027 - most remember nothing that would be wrong then
+        """A round of reading broke off: look again at everything."""
+
+    @abstractmethod
     def close(self) -> None: ...
 
 

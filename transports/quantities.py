@@ -13,18 +13,10 @@ from fractions import Fraction
 from transports.clock import PICO
 
 SPANS = {"ps": 1, "ns": 10**3, "us": 10**6, "µs": 10**6, "ms": 10**9, "s": 10**12}
-FACTORS = {
-    "": 1,
-    "k": 10**3,
-    "K": 10**3,
-    "M": 10**6,
-    "G": 10**9,
-    "T": 10**12,
-    "Ki": 1 << 10,
-    "Mi": 1 << 20,
-    "Gi": 1 << 30,
-    "Ti": 1 << 40,
-}
+_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+FACTORS = {"": 1, "k": 1000}
+FACTORS |= {letter: 1000**power for letter, power in _POWERS.items()}
+FACTORS |= {f"{letter}i": 1024**power for letter, power in _POWERS.items()}
 
 LARGEST = 10**30  # of the number before a unit; what is not 0 is at least one part in so many
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d{1,3})?)\s*([^\s\d]*)\s*")

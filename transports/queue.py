@@ -24,7 +24,7 @@ from transports.errors import ConnectError
 from transports.threaded import ThreadedTransport
 
 PROCESS = os.urandom(8).hex()  # tells this process from all others
-ELSEWHERE = "and queue:// joins threads of one process. Between processes use tcp://"
+ELSEWHERE = "and queue:// joins threads of one process. Between processes use tcp://, or file:// on one host"
 _ends: WeakValueDictionary[str, QueueTransport] = WeakValueDictionary()
 _number = count()
 
@@ -50,10 +50,8 @@ class QueueTransport(ThreadedTransport):
             if end is not None:
                 self._peers[peer] = end
             elif peer not in self._lost:  # it may have come, sent and closed while we looked
-                raise ConnectError(
-                    f"rank {peer} is not in the process of rank {self.rank} (or has left it "
-                    f"already), {ELSEWHERE}, or file:// on one host"
-                )
+                there = f"in the process of rank {self.rank} (or has left it already)"
+                raise ConnectError(f"rank {peer} is not {there}, {ELSEWHERE}")
         ends = self._peers.values()  # a transport that changes messages has to see all of them
         first = self._peers.get(0)
         if type(first) is QueueTransport and all(e.uses_board and type(e) is QueueTransport for e in ends):

@@ -16,14 +16,8 @@ from transports.contract import Transport
 
 GROUP = "minitorch_dist.transports"
 
-BUILT_IN = {
-    "queue": "transports.queue:QueueTransport",
-    "sim": "transports.sim:SimTransport",
-    "tcp": "transports.tcp:TcpTransport",
-    "file": "transports.file:FileTransport",
-    "mqtt": "transports.mqtt:MqttTransport",
-    "mpi": "transports.mpi:MpiTransport",
-}
+_SCHEMES = ("queue", "sim", "tcp", "file", "mqtt", "mpi")
+BUILT_IN = {scheme: f"transports.{scheme}:{scheme.capitalize()}Transport" for scheme in _SCHEMES}
 ALIASES = {"gloo": "tcp"}
 
 

@@ -21,10 +21,7 @@ def exchange(
     """Everybody's cards, by rank; ConnectError names the ranks that did not come."""
     mine = f"{scheme}/{rank}"
     if store.add(f"{mine}/taken", 1) != 1:
-        raise ConnectError(
-            f"rank {rank} is taken: somebody else connected to this store as rank {rank} over "
-            f"{scheme}. Each rank may come once; for a second world give the store another prefix"
-        )
+        raise taken(scheme, rank)
     store.set(mine, card)
     keys = [f"{scheme}/{peer}" for peer in range(world_size)]
     try:
@@ -33,6 +30,14 @@ def exchange(
         missing = [peer for peer, key in enumerate(keys) if not store.check([key])]
         raise missed(scheme, rank, world_size, missing, late.seconds) from late
     return store.multi_get(keys)
+
+
+def taken(scheme: str, rank: int) -> ConnectError:
+    """The error for a rank that has come already."""
+    return ConnectError(
+        f"rank {rank} is taken: somebody else connected to this store as rank {rank} over {scheme}. Each rank may come "
+        "once; for a second world give the store another prefix"
+    )
 
 
 def innermost(store: Store) -> Store:

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from transports import rendezvous
 from transports.contract import MAX_HEADER, Buffer, Inbox, Store, flat, is_unwritten, length_only
-from transports.errors import ConnectError, PeerLost
+from transports.errors import PeerLost
 from transports.virtual import worlds
 from transports.virtual.medium import SimMessage
 from transports.virtual.waiting_sends import WaitingSends
@@ -42,11 +43,7 @@ class SimTransport(WaitingSends):
         self._pair_with_receives(inbox)
         world = self._world = worlds.find(self, store)
         if self.rank in world.ends:
-            raise ConnectError(
-                f"rank {self.rank} is taken: somebody else connected to this store as rank "
-                f"{self.rank} over sim. Each rank may come once; for a second world give the store "
-                "another prefix"
-            )
+            raise rendezvous.taken(self.scheme, self.rank)
         world.ends[self.rank] = self
         self.medium.ends[self.rank].append(self)
         self.virtual.when_over(self._abandon)
@@ -69,12 +66,7 @@ class SimTransport(WaitingSends):
         peer, medium = world.ends.get(dst), self.medium
         if peer is None:
             raise self._nobody(dst)
-        copy: Buffer
-        if is_unwritten(payload):
-            assert isinstance(payload, memoryview)
-            copy = length_only(payload)
-        else:
-            copy = bytes(payload)  # of bytes it is none
+        copy = length_only(payload) if is_unwritten(payload) else bytes(payload)  # of bytes it is none
         message = SimMessage(medium, self, peer, header, copy)
         if medium.witness is not None:
             medium.witness("send", self.rank, dst, message.nbytes, header, copy)

@@ -50,6 +50,3 @@ class Spin:
                     self._at_present = max(self._at_present // 2, min(FEW, self.polls))
                 return True
         return words[word] > number
-
-    def release(self) -> None:
-        self.words = memoryview(b"")

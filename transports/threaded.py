@@ -69,8 +69,7 @@ class ThreadedTransport(WireTransport):
         with self._arrived:
             if self._state == "closed" or not self._is_alive():
                 return False
-            if self._unsettled is not None:
-                self._settle()
+            self._settle()
             if src in self._lost:
                 return False
             assert self._inbox is not None, "connect publishes an end that has its inbox"
@@ -84,30 +83,27 @@ class ThreadedTransport(WireTransport):
             return True
 
     def _settle(self) -> None:
-        """A sender was interrupted while it put a message in. Our lock is held."""
-        assert self._unsettled is not None, "who calls this has looked"
-        self._lose(self._unsettled, BROKEN_OFF)
-        self._unsettled = None
+        """Give up a sender that was interrupted while it put a message in. Our lock is held."""
+        if self._unsettled is not None:
+            self._lose(self._unsettled, BROKEN_OFF)
+            self._unsettled = None
 
     def progress(self, timeout: float | None, done: Callable[[], bool] | None = None) -> bool:
         with self._arrived:
             self._demand_open()
-            if self._unsettled is not None:
-                self._settle()
+            self._settle()
             if timeout != 0 and not (done is not None and done()):
                 seen = self._reported if done is None else self._deliveries
                 self._wait(self.clock.deadline(timeout), seen)
                 self._demand_open()
-            found, self._reported = self._deliveries > self._reported, self._deliveries
-            return found
+            return self._report()
 
     def _wait(self, deadline: Deadline, seen: int) -> None:
         """Wait for more than has been `seen`, and look now and then whether the peers still live."""
         while self._deliveries == seen and self._state == "open" and not deadline.is_over():
             left = deadline.left()
             self._arrived.wait(HEARTBEAT if left is None else min(left, HEARTBEAT))
-            if self._unsettled is not None:
-                self._settle()
+            self._settle()
             for peer, end in list(self._peers.items()):
                 if not end._is_alive():
                     self._lose(peer, end._why_gone())

@@ -162,9 +162,6 @@ class Letters:
             transport.progress(None if deadline is None else deadline.left(), awaited)
         return bytes(letters.popleft())
 
-    def explain(self, done: Callable[[], bool] | None) -> Waiting | None:
-        return Waiting((done.src,), "receive") if isinstance(done, Awaited) else None
-
 
 class Awaited:
     """Is there something from `src`, if only bad news?"""
@@ -173,6 +170,9 @@ class Awaited:
 
     def __init__(self, inbox: Letters, src: int, letters: deque[bytearray]) -> None:
         self.inbox, self.src, self.letters = inbox, src, letters
+
+    def waiting_for(self) -> Waiting:
+        return Waiting((self.src,), "receive")
 
     def __call__(self) -> bool:
         return bool(self.letters) or self.src in self.inbox.gone

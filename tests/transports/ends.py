@@ -12,6 +12,7 @@ from transports.shared_file import signed_file
 from transports.shared_file.logs import LogInlet, LogOutlet, Logs, lay_out
 from transports.shared_file.ring import RingReader, RingWriter
 from transports.shared_file.rings import Rings
+from transports.shared_file.signed_file import SignedFile
 
 KEY = b"the key of this test"
 
@@ -63,9 +64,18 @@ def terms(mode: str, room: int, world_size: int = 2, generation: bytes = b"") ->
 
 
 @contextmanager
+def kept(held: SignedFile) -> Iterator[SignedFile]:
+    """A hold for the time of the block."""
+    try:
+        yield held
+    finally:
+        held.leave()
+
+
+@contextmanager
 def rings(folder: Path, room: int) -> Iterator[tuple[Rings, Rings]]:
     """What ranks 0 and 1 see of one mapped file."""
-    with signed_file.make(folder / "world", terms("rings", room), KEY) as held:
+    with kept(signed_file.make(folder / "world", terms("rings", room), KEY)) as held:
         ends = Rings(held, 0), Rings(held, 1)
         yield ends
         for end in ends:
@@ -75,7 +85,7 @@ def rings(folder: Path, room: int) -> Iterator[tuple[Rings, Rings]]:
 @contextmanager
 def logs(folder: Path, room: int, is_far: bool = False) -> Iterator[tuple[Logs, Logs]]:
     """What ranks 0 and 1 see of one folder."""
-    with signed_file.make(folder / "world", terms("append", room), KEY) as held:
+    with kept(signed_file.make(folder / "world", terms("append", room), KEY)) as held:
         if not is_far:
             lay_out(held.path, 2)
         ends = Logs(held, 0, is_far, SYSTEM), Logs(held, 1, is_far, SYSTEM)

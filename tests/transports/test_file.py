@@ -215,17 +215,17 @@ def test_a_full_disk_is_told_to_all(tmp_path: Path) -> None:
 
 def test_a_planted_file_is_refused(tmp_path: Path) -> None:
     good = ends.terms("rings", 4096)
-    with signed_file.make(tmp_path / "good", good, ends.KEY) as held:
+    with ends.kept(signed_file.make(tmp_path / "good", good, ends.KEY)) as held:
         path, page = held.path, held.path.read_bytes()
         assert signed_file.read_terms(page, ends.KEY) == good
-        with signed_file.attach(path, good.generation, ends.KEY):
+        with ends.kept(signed_file.attach(path, good.generation, ends.KEY)):
             pass
         with pytest.raises(TrustError, match=r"not signed with this job's key"):
             signed_file.attach(path, good.generation, b"another key")
         with pytest.raises(ConnectError, match="another run"):
             signed_file.attach(path, bytes(16), ends.KEY)
         path.chmod(0o640)
-        with pytest.raises(TrustError, match=r"nobody else can open.*mode 640"):
+        with pytest.raises(TrustError, match=r"nobody else can open.*mode 0640"):
             signed_file.attach(path, good.generation, ends.KEY)
         path.chmod(0o600)
         link = tmp_path / "link.rings"
@@ -260,7 +260,7 @@ def test_ranks_with_different_keys_do_not_meet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["rings", "append"])
 def test_a_stale_file_is_told_from_a_live_one(tmp_path: Path, mode: str) -> None:
     base = tmp_path / "job"
-    with signed_file.make(base, ends.terms(mode, 4096), ends.KEY) as alive:
+    with ends.kept(signed_file.make(base, ends.terms(mode, 4096), ends.KEY)) as alive:
         assert signed_file.sweep(base) == [] and alive.path.exists()
         assert signed_file.sweep(base) == []
         alive.file.close()  # as the end of its process would
@@ -288,7 +288,7 @@ def test_a_run_repairs_what_a_crashed_one_left_and_says_so(tmp_path: Path) -> No
 
 def test_the_last_of_many_tidies_up(tmp_path: Path) -> None:
     good = ends.terms("append", 4096)
-    with signed_file.make(tmp_path / "job", good, ends.KEY) as first:
+    with ends.kept(signed_file.make(tmp_path / "job", good, ends.KEY)) as first:
         second = signed_file.attach(first.path, good.generation, ends.KEY)
         third = signed_file.attach(first.path, good.generation, ends.KEY)
         assert not second.leave() and first.path.exists()

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.transports import ends
 from transports import identity, job, keys
 from transports.clock import SYSTEM
 from transports.errors import DistNetworkError, OtherJob, TrustError
@@ -297,7 +298,7 @@ def test_a_file_store_is_one_jobs(tmp_path: Path, name: str) -> None:
 
 def test_the_page_of_a_mapped_file_names_its_job(tmp_path: Path) -> None:
     terms = signed_file.Terms("rings", 2, 4096, os.urandom(16), "boot", "process 1 on host", "a/0")
-    with signed_file.make(tmp_path / "world", terms, KEY) as held:
+    with ends.kept(signed_file.make(tmp_path / "world", terms, KEY)) as held:
         assert signed_file.read_terms(terms.page(KEY), KEY) == terms
         signed_file.attach(held.path, terms.generation, KEY, "a/0").leave()
         for other in ("b/0", "a/1", ""):

@@ -41,10 +41,11 @@ class Stranger:
 class BrokerServer:
     """A broker in the running event loop."""
 
+    _listener: socket.socket  # once it has started
+
     def __init__(self, house: House) -> None:
         self.house = house
         self.host, self.port = "", 0
-        self._listener: socket.socket | None = None
         self._tasks: dict[asyncio.Task[None], Stranger] = {}
         self._finished = asyncio.Event()
         self._is_released = False
@@ -86,12 +87,11 @@ class BrokerServer:
 
     async def _accept(self) -> None:
         """Let in one after the other, as places become free."""
-        loop, listener = asyncio.get_running_loop(), self._listener
-        assert listener is not None, "start came first"
+        loop = asyncio.get_running_loop()
         while True:
             await self._place()
             try:
-                connection, _ = await loop.sock_accept(listener)
+                connection, _ = await loop.sock_accept(self._listener)
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
                     self._drop_oldest()  # there are no files left for others
@@ -171,8 +171,7 @@ class BrokerServer:
                 session.drop()
 
     async def _close(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
+        self._listener.close()
         tasks = list(self._tasks)
         for task, one in list(self._tasks.items()):
             if one.session is not None:

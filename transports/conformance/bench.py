@@ -10,10 +10,11 @@ import sys
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeVar, cast
+from typing import NoReturn, TypeVar
 
 from transports.clock import Thread
 from transports.contract import Buffer, Transport
@@ -216,15 +217,14 @@ class RankCheck:
     ) -> Found:
         """Run `act` in a thread; complain if it does not return. It may go on as long as something comes: `silence`
         seconds (or `patience`) without a byte are too many, and so are `limit` seconds in all."""
-        changed, ends = self.clock.condition(), list[tuple[Found | None, BaseException | None]]()
+        changed, end = self.clock.condition(), Future[Found]()
 
         def run() -> None:
             try:
-                end: tuple[Found | None, BaseException | None] = act(), None
+                end.set_result(act())
             except BaseException as error:
-                end = None, error
+                end.set_exception(error)
             with changed:
-                ends.append(end)
                 changed.notify_all()
 
         silence = self.patience if silence is None else silence
@@ -232,18 +232,15 @@ class RankCheck:
         last, deadline = self.clock.deadline(limit), self.clock.deadline(silence)
         heard = self.tray.heard
         with changed:
-            while not (ends or deadline.is_over() or last.is_over()):
+            while not (end.done() or deadline.is_over() or last.is_over()):
                 changed.wait(deadline.left())
                 if self.tray.heard != heard:
                     deadline, heard = self.clock.deadline(silence), self.tray.heard
-        if not ends:
+        if not end.done():
             seconds = limit if limit is not None and last.is_over() else silence
             raise Silent(f"{what} did not return within {seconds:g} s{_standing(thread)}")
         thread.join()
-        found, error = ends[0]
-        if error is not None:
-            raise error
-        return cast(Found, found)
+        return end.result()
 
     def until(self, done: Callable[[], bool], what: Callable[[], str]) -> None:
         """Drive the transport until `done`. `patience` seconds without a byte are silence; how long all

@@ -15,23 +15,15 @@ from transports.conformance.launchers import Launch
 from transports.contract import Transport
 from transports.stores.store import PrefixStore
 
-CHECKS: dict[str, tuple[int, Callable[[RankCheck], None]]] = {
-    "connect": (1, lines.connect),
-    "missing": (1, lines.missing),
-    "both_first": (2, lines.both_first),
-    "sizes": (3, lines.sizes),
-    "interleaved": (3, lines.interleaved),
-    "threads_send": (3, lines.threads_send),
-    "threads_wait": (3, lines.threads_wait),
-    "arguments": (3, lines.arguments),
-    "patience": (3, lines.patience),
-    "reuse": (4, lines.reuse),
-    "farewell": (5, endings.farewell),
-    "close_twice": (5, endings.close_twice),
-    "close_wakes": (5, endings.close_wakes),
-    "death": (6, endings.death),
-    "death_in_send": (6, endings.death_in_send),
+_OF_LINE: dict[int, tuple[Callable[[RankCheck], None], ...]] = {
+    1: (lines.connect, lines.missing),
+    2: (lines.both_first,),
+    3: (lines.sizes, lines.interleaved, lines.threads_send, lines.threads_wait, lines.arguments, lines.patience),
+    4: (lines.reuse,),
+    5: (endings.farewell, endings.close_twice, endings.close_wakes),
+    6: (endings.death, endings.death_in_send),
 }
+CHECKS = {check.__name__: (line, check) for line, checks in _OF_LINE.items() for check in checks}
 DEADLY = ("death", "death_in_send")  # a rank ends in these: each needs a launch of its own
 CONNECT_THEMSELVES = ("connect", "missing")
 WITHOUT_LOSS = ("missing", "close_twice", "close_wakes")  # no message has to arrive in these

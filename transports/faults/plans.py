@@ -187,17 +187,14 @@ KINDS = ("slow", "drop", "delay", "duplicate", "reorder", "jitter", "cut", "part
 LAG = "1ms"  # by how much a reordered message is overtaken, unless one says
 
 
-class Where(TypedDict, total=False):
+class Which(TypedDict, total=False):
     """Which messages a fault may hit, and when: all of them, always, unless one says."""
 
     src: int | None
     dst: int | None
+    number: int | None  # this one of those from `src` to `dst`
     at: Span
     until: Span | None
-
-
-class Which(Where, total=False):
-    number: int | None  # this one of those from `src` to `dst`
 
 
 def drop(p: float = 1.0, **which: Unpack[Which]) -> Strike:
@@ -270,13 +267,13 @@ def reorder(p: float = 1.0, by: Span = LAG, **which: Unpack[Which]) -> Strike:
     return _strike("reorder", p, by, **which)
 
 
-def jitter(most: Span, p: float = 1.0, **where: Unpack[Where]) -> Strike:
+def jitter(most: Span, p: float = 1.0, **which: Unpack[Which]) -> Strike:
     """A message comes later by something between nothing and `most`.
 
     Args:
         most: The longest delay, such as "50us".
         p: The chance of each message.
-        **where: `src` and `dst` (ranks), and the times `at` and `until`.
+        **which: `src` and `dst` (ranks), `number` (of the message between them), and the times `at` and `until`.
 
     Returns:
         The fault, for `faults=`.
@@ -285,7 +282,7 @@ def jitter(most: Span, p: float = 1.0, **where: Unpack[Where]) -> Strike:
         >>> 5000000 <= sim.run(dist.barrier, 2, faults=[sim.jitter("1ms")]).time <= 1005000000
         True
     """
-    return _strike("jitter", p, most, **where)
+    return _strike("jitter", p, most, **which)
 
 
 def cut(p: float = 1.0, **which: Unpack[Which]) -> Strike:
@@ -414,15 +411,9 @@ def parse_all(text: str) -> list[Fault]:
 
 
 READERS: dict[str, Callable[[str], Any]] = {
-    "at": span,
-    "until": span,
-    "heal": span,
-    "restart": span,
-    "src": int,
-    "dst": int,
-    "number": int,
-    "p": float,
-    "x": float,
+    **dict.fromkeys(("at", "until", "heal", "restart"), span),
+    **dict.fromkeys(("src", "dst", "number"), int),
+    **dict.fromkeys(("p", "x"), float),
     "what": str,
 }
 

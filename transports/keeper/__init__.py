@@ -1,6 +1,6 @@
 """The keeper of files: each write, sweep and delete of the library goes through here.
 
-    opening   open_file, read_file               regular files only: a FIFO, a device, a folder or a link is an error, at once
+    opening   open_file, read_file, why_not_ours regular files only: a FIFO, a device, a folder or a link is an error, at once
     locks     Held, holding                      one at a time; the system takes a lock away when its process ends
     drafts    replacing, Draft, sweep,           written whole or not at all; deleted if proved to be ours, and held by nobody
               remove, remove_held
@@ -38,4 +38,5 @@ from transports.keeper.opening import (
     PathLike as PathLike,
     open_file as open_file,
     read_file as read_file,
+    why_not_ours as why_not_ours,
 )

@@ -43,6 +43,14 @@ def open_file(path: PathLike, flags: int = os.O_RDONLY, mode: int = 0o666, follo
         raise
 
 
+def why_not_ours(number: int, bits: int) -> str:
+    """To whom an open file belongs, where that is not this user, or others have a right of `bits`; else nothing."""
+    found, me = os.fstat(number), os.geteuid()
+    if found.st_uid == me and not found.st_mode & bits:
+        return ""
+    return f"belongs to user {found.st_uid} (we are {me}) with mode {stat.S_IMODE(found.st_mode):04o}"
+
+
 def read_file(path: PathLike, most: int, follow: bool = False) -> bytes:
     """All bytes of a regular file; OddFile if there are more than `most`."""
     found = bytearray()

@@ -66,17 +66,9 @@ def parse(text: str) -> Address:
         raise ValueError(f"{shown(text)}: chunk is not between {MIN_CHUNK} and {MAX_CHUNK}")
     if not broker_timeout > 0:
         raise ValueError(f"{shown(text)}: broker_timeout is not positive")
-    return Address(
-        parts.hostname or "",
-        port,
-        unquote(parts.username) if parts.username is not None else None,
-        unquote(parts.password) if parts.password is not None else None,
-        parts.path.strip("/"),
-        chunk,
-        broker_timeout,
-        tls,
-        ca,
-    )
+    user, password = (None if part is None else unquote(part) for part in (parts.username, parts.password))
+    run = parts.path.strip("/")
+    return Address(parts.hostname or "", port, user, password, run, chunk, broker_timeout, tls, ca)
 
 
 def shown(text: str) -> str:

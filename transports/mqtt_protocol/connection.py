@@ -20,7 +20,6 @@ import math
 import socket
 import ssl
 from collections import deque
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
@@ -34,9 +33,8 @@ try:
     import aiomqtt
 except ImportError as error:
     raise ImportError(
-        "mqtt:// needs aiomqtt: pip install 'aiomqtt>=2.5,<3'. (It is the same library as "
-        "asyncio-mqtt under its present name; the last release under the old name, of 2023, does "
-        "not start with the paho-mqtt that pip installs today.)"
+        "mqtt:// needs aiomqtt: pip install 'aiomqtt>=2.5,<3'. (It was called asyncio-mqtt; the last release under that "
+        "name, of 2023, does not start with the paho-mqtt that pip installs today.)"
     ) from error
 
 TICK = 0.25  # seconds between two looks at the time
@@ -88,16 +86,11 @@ class Connection:
     """A client of the broker that is always there, or on its way back."""
 
     def __init__(
-        self,
-        address: Address,
-        filters: Sequence[tuple[str, int]],
-        will: Publication | None,
-        listener: Listener,
-        clock: Clock,
+        self, place: Address, filters: list[tuple[str, int]], will: Publication | None, listener: Listener, clock: Clock
     ) -> None:
-        self.address = address
+        self.address = place
         self._identifier, self.identifier = identifiers.draw()  # with a secret, and without
-        self._filters, self._will = list(filters), will
+        self._filters, self._will = filters, will
         self._listener, self._clock = listener, clock
         self.is_up = self._was_up = False
         self._failed = 0  # tries in a row
@@ -133,13 +126,12 @@ class Connection:
         self._posts.append(post)
         if not self._is_woken:
             self._is_woken = True
-            with suppress(RuntimeError):  # the loop has ended
-                self._loop.call_soon_threadsafe(self._something.set)
+            self.call(self._something.set)
         return True
 
     def call(self, act: Any, *arguments: Any) -> None:
         """Run `act` in the connection's thread."""
-        with suppress(RuntimeError):
+        with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(act, *arguments)
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ class PeerTable(BrokerWatch):
         super().__init__(address, clock)
         self.rank, self.mark = rank, cards[rank].mark
         self.key = frames.run_key(base)
-        self._base, self._window, self._where = base, window, cards[rank].where
+        self._base, self._where = base, cards[rank].where
         self.peers: dict[int, Peer] = {}
         self.arrived: deque[tuple[Peer, Frame | None]] = deque()  # None: the peer is lost
         self.refusal = ""  # the broker does not let us in
@@ -55,7 +55,9 @@ class PeerTable(BrokerWatch):
         self._sources: dict[str, int] = {}  # whose frames come on which topic
         for peer, card in cards.items():
             if peer != rank:
-                self._meet(peer, card)
+                there, back = f"{base}/d/{peer}/{rank}", f"{base}/d/{rank}/{peer}"
+                self.peers[peer] = Peer(peer, card.mark, card.where, there, window, clock.condition())
+                self._sources[back] = self._sources[self._presence(peer)] = peer
         # It sends frames to nobody else, and never waits for room.
         self.oneself = Peer(rank, self.mark, self._where, f"{base}/d/{rank}/{rank}", 1 << 62, clock.condition())
         own_presence = self._presence(rank)
@@ -63,14 +65,6 @@ class PeerTable(BrokerWatch):
         self._present = Publication(own_presence, self._life(frames.PRESENT), 1, True)
         filters = [(f"{base}/d/{rank}/+", 0), (f"{base}/p/+", 1)]
         self.connection = Connection(address, filters, will, self, clock)
-
-    def _meet(self, rank: int, card: Card) -> None:
-        """Know a peer, and hear it from now on."""
-        topic = f"{self._base}/d/{rank}/{self.rank}"
-        peer = Peer(rank, card.mark, card.where, topic, self._window, self.clock.condition())
-        self.peers[rank] = peer
-        self._sources[f"{self._base}/d/{self.rank}/{rank}"] = rank
-        self._sources[self._presence(rank)] = rank
 
     def _presence(self, rank: int) -> str:
         return f"{self._base}/p/{rank}"
@@ -241,11 +235,25 @@ class PeerTable(BrokerWatch):
         """A frame outside the stream: it may get lost. Its number only says that it is new."""
         if kind == frames.HELLO:  # its receiver may not have our card
             body = self._where.encode()
-        acked, limit = peer.incoming.tell()
         peer.spoken += 1
-        frame = Frame(kind, self.rank, peer.rank, self.mark, peer.mark, flags, peer.spoken, acked, limit)
+        frame = self.frame(kind, peer, flags, peer.spoken, *peer.incoming.tell())
         peer.said = self._now()
         self.connection.post(Publication(peer.topic, frames.seal(self.key, frame, body)))
+
+    def frame(
+        self,
+        kind: int,
+        peer: Peer,
+        flags: int,
+        seq: int,
+        acked: int,
+        limit: int,
+        header_length: int = 0,
+        total: int = 0,
+    ) -> Frame:
+        """A frame from us to that peer, as both are known in this life."""
+        marks = self.mark, peer.mark
+        return Frame(kind, self.rank, peer.rank, *marks, flags, seq, acked, limit, header_length, total)
 
     def push(self, peer: Peer, frame: bytearray) -> None:
         """Send the frame with the number `peer.outgoing.next`, until it is acknowledged."""

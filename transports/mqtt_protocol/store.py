@@ -47,19 +47,18 @@ class MQTTStore(Store):
         place = addresses.parse(address)
         if not place.host:
             raise ValueError(
-                f"{address!r} names no broker, and ranks that have only a store to find each other "
-                "cannot find one whose port nobody knows. Run `python -m transports.broker --port "
-                "1883` (or mosquitto) and write mqtt://host:1883"
+                f"{address!r} names no broker, and no rank finds one whose port nobody knows. Run "
+                "`python -m transports.broker --port 1883` (or mosquitto) and write mqtt://host:1883"
             )
         self.place, self.rank, self.world_size = place, rank, world_size
         mark = int.from_bytes(os.urandom(8), "little")
         mine = job.here(world_size or 0, rank) if of is None else of
         name = place.run or NAME
-        self._end: MqttStoreServer | MqttStoreClient = (
-            MqttStoreServer(place, name, mark, clock, guard, mine)
-            if rank == 0
-            else MqttStoreClient(place, name, mark, clock, mine)
-        )
+        self._end: MqttStoreServer | MqttStoreClient
+        if rank == 0:
+            self._end = MqttStoreServer(place, name, mark, clock, mine, guard)
+        else:
+            self._end = MqttStoreClient(place, name, mark, clock, mine)
         self._end.start(clock.deadline(None if self._seconds == inf else self._seconds))
         self._finalizer = weakref.finalize(self, self._end.close)
 

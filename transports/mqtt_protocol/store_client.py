@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from transports import frames as streams
 from transports.clock import Clock
-from transports.errors import DistNetworkError, DistStoreError, OtherJob
+from transports.errors import DistNetworkError, OtherJob
 from transports.job import JobCard
 from transports.mqtt_protocol import frames
 from transports.mqtt_protocol.address import Address
@@ -47,21 +47,15 @@ class MqttStoreClient(MqttStoreEnd):
         if self._down_since is not None:
             return f"{self.why_away(seconds)}. {self._connection.why_vain()}"
         return (
-            f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at "
-            f"{self.address.shown}. Rank 0 does, from when it comes: look at its first error, and "
-            "whether it uses this broker, this name, and the same MINITORCH_DIST_KEY"
+            f"waited {seconds:.1f} s, but nobody keeps a store named {self.name!r} at {self.address.shown}. Rank 0 does: "
+            "look at its first error, and whether it uses this broker, this name, and the same MINITORCH_DIST_KEY"
         )
 
     # -- commands ---------------------------------------------------------------------------
 
     def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         request = StoreRequest(operation, list(keys), list(values), timeout)
-        body = protocol.pack_request(request)[streams.LENGTH :]
-        if len(body) > MAX_BODY:
-            raise DistStoreError(
-                f"{operation} of {len(body)} bytes: a broker takes {MAX_BODY}. A store is meant for "
-                "small values; send large ones as tensors"
-            )
+        body = protocol.pack_request(request, MAX_BODY)[streams.LENGTH :]
         with self.changed:
             number = self._number
             self._number += 1

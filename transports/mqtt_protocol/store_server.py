@@ -55,15 +55,9 @@ class MqttStoreServer(MqttStoreEnd):
     """Keeps a key-value table, for the threads of this process and for askers anywhere."""
 
     def __init__(
-        self,
-        address: Address,
-        name: str,
-        mark: int,
-        clock: Clock,
-        guard: Guard | None = None,
-        of: JobCard | None = None,
+        self, place: Address, name: str, mark: int, clock: Clock, of: JobCard | None = None, guard: Guard | None = None
     ) -> None:
-        super().__init__(address, name, mark, clock, of)
+        super().__init__(place, name, mark, clock, of)
         self.guard = guard
         self.key_values = KeyValues()
         self._spoken = 0
@@ -81,17 +75,14 @@ class MqttStoreServer(MqttStoreEnd):
         self._called: float | None = None  # when it did so last; None while it has not
         filters = [(self._topics.owner, 1), (self._topics.ask, 0)]
         will = Publication(self._topics.owner, self._frame(frames.DEAD), 1, True)
-        self._connection = Connection(address, filters, will, self, clock)
+        self._connection = Connection(place, filters, will, self, clock)
 
     def _is_ready(self) -> bool:
         """Whether the broker has us as the only store server of this name."""
         return self._is_known
 
     def _why_not_ready(self, seconds: float) -> str:
-        return (
-            f"waited {seconds:.1f} s for the broker at {self.address.shown}: "
-            f"{self._why_down}. {self._connection.why_vain()}"
-        )
+        return f"{self.why_away(seconds)}. {self._connection.why_vain()}"
 
     # -- commands ---------------------------------------------------------------------------
 
@@ -317,7 +308,8 @@ class MqttStoreServer(MqttStoreEnd):
         if asker.on_the_way >= ROOM or self._on_the_way >= ROOM_FOR_ALL:
             self.dropped["no room"] += 1
         else:
-            frame = self._frame(frames.ANSWER, mark, number, _packed(answer))
+            body = protocol.pack_answer(answer, MAX_BODY)[streams.LENGTH :]
+            frame = self._frame(frames.ANSWER, mark, number, body)
             asker.on_the_way += len(frame)
             self._on_the_way += len(frame)
             tag = mark, len(frame)
@@ -331,13 +323,3 @@ class MqttStoreServer(MqttStoreEnd):
             self.changed.notify_all()
             self._connection.post(Publication(self._topics.owner, b"", 1, True))
         self._connection.close()
-
-
-def _packed(answer: list[bytes] | Exception) -> bytes:
-    nbytes = 0 if isinstance(answer, Exception) else sum(map(len, answer)) + 4 * len(answer)
-    data = b"" if nbytes > MAX_BODY else protocol.pack_answer(answer)[streams.LENGTH :]
-    if max(len(data), nbytes) > MAX_BODY:
-        nbytes = max(len(data), nbytes)
-        too_long = DistStoreError(f"an answer of {nbytes} bytes; a broker takes {MAX_BODY}")
-        return protocol.pack_answer(too_long)[streams.LENGTH :]
-    return data

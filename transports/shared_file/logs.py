@@ -31,6 +31,7 @@ from transports.clock import Clock, Deadline
 from transports.contract import MAX_HEADER, MAX_PAYLOAD, Inbox, Sink
 from transports.errors import Damaged, Interrupted
 from transports.keeper import Held
+from transports.polled import PolledMedium
 from transports.shared_file.signed_file import PAGE, SignedFile
 
 _FRAME = struct.Struct("<II")  # length and check of a record
@@ -118,7 +119,7 @@ class Named:
         file.close()
 
 
-class Logs:
+class Logs(PolledMedium):
     """One rank's view of the folder."""
 
     def __init__(self, signed_file: SignedFile, rank: int, is_far: bool, clock: Clock) -> None:
@@ -130,17 +131,10 @@ class Logs:
         self._beats = 0
         self._seen: list[tuple[int, int]] = []
 
-    def has_news(self) -> bool:
-        """Nothing tells; the files have to be read."""
-        return True
-
     def has_moved(self) -> bool:
         """Whether the last round of reading found anything."""
         before, self._seen = self._seen, [inlet.position for inlet in self.inlets]
         return self._seen != before
-
-    def forget(self) -> None:
-        """A round of reading broke off; nothing is remembered that would be wrong."""
 
     def beat(self) -> None:
         self._beats += 1
@@ -362,10 +356,7 @@ class LogInlet:
         begin = _BEGIN.size + header_bytes
         inline = nbytes if nbytes <= INLINE else 0
         if header_bytes > MAX_HEADER or nbytes > MAX_PAYLOAD or length != begin + inline:
-            raise Damaged(
-                f"a message begins with a record of {length} bytes and tells of a header of "
-                f"{header_bytes} and a payload of {nbytes}, which cannot be"
-            )
+            raise Damaged(f"a record of {length} bytes tells of a header of {header_bytes} and a payload of {nbytes}")
         sink = inbox.sink(self.src, record[_BEGIN.size : begin], nbytes)
         if inline:
             sink.write(memoryview(record)[begin:])

@@ -8,6 +8,7 @@ local, and `mode=append` can be asked for).
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 NETWORK = (
@@ -43,6 +44,4 @@ def is_network(kind: str) -> bool:
 
 def _plain(field: str) -> str:
     """A path of the list: spaces and the like stand there as three octal digits."""
-    for code, mark in (("040", " "), ("011", "\t"), ("012", "\n"), ("134", "\\")):
-        field = field.replace(f"\\{code}", mark)
-    return field
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

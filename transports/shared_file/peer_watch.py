@@ -56,8 +56,6 @@ class PeerWatch:
         if last is None or last[0] != pulse:
             self._pulses[peer] = pulse, self._clock.deadline(STALE)
         elif last[1].is_over():
-            return (
-                f"{self._identities[peer]} has shown no heartbeat for {STALE:.0f} s: it ended, its "
-                "host is off, or cut off from ours"
-            )
+            who = f"{self._identities[peer]}"
+            return f"{who} has shown no heartbeat for {STALE:.0f} s: it ended, its host is off, or cut off from ours"
         return None

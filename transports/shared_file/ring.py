@@ -274,10 +274,8 @@ class RingReader(RingEnd):
 
     def _begin(self, inbox: Inbox, head: int) -> int:
         """Gather words and header, which may come in pieces; then ask where the payload goes."""
-        place = self._tail % self._size
-        at = self._at + place
         if not self._front:
-            self._front += self._bytes[at : at + UNIT]
+            self._front += self._before(UNIT, head)
             self._advance(UNIT)
         word, nbytes = struct.unpack_from("=QQ", self._front)
         length = word ^ MARK
@@ -285,14 +283,12 @@ class RingReader(RingEnd):
             raise _nonsense(word, nbytes)
         missing = UNIT + length - len(self._front)
         while missing:
-            if self._tail == head:
+            piece = self._before(missing, head)
+            if not piece:
                 return 0
-            place = self._tail % self._size
-            most = min(missing, head - self._tail, self._size - place)
-            at = self._at + place
-            self._front += self._bytes[at : at + most]
-            self._advance(most)
-            missing -= most
+            self._front += piece
+            self._advance(len(piece))
+            missing -= len(piece)
         header = bytes(self._front[UNIT:])
         self._front.clear()
         self._sink, self._left = inbox.sink(self.src, header, nbytes), nbytes
@@ -300,17 +296,21 @@ class RingReader(RingEnd):
 
     def _more(self, head: int) -> int:
         """Hand on the next piece of a payload; 1 if it was the last."""
-        place = self._tail % self._size
-        most = min(self._left, head - self._tail, self._size - place)
-        at = self._at + place
         assert self._sink is not None, "bytes are left to come only after their sink was asked for"
-        self._sink.write(self._bytes[at : at + most])
-        self._left -= most
-        self._advance(most)
+        piece = self._before(self._left, head)
+        self._sink.write(piece)
+        self._left -= len(piece)
+        self._advance(len(piece))
         if self._left:
             return 0
         self._sink = None
         return 1
+
+    def _before(self, most: int, head: int) -> memoryview:
+        """The bytes that lie before us in one piece, at most so many."""
+        place = self._tail % self._size
+        at = self._at + place
+        return self._bytes[at : at + min(most, head - self._tail, self._size - place)]
 
     def _advance(self, nbytes: int) -> None:
         self._tail += nbytes + 15 & -16
@@ -320,7 +320,4 @@ class RingReader(RingEnd):
 
 
 def _nonsense(word: int, nbytes: int) -> Damaged:
-    return Damaged(
-        f"a message begins with the words {word:#x} and {nbytes}: there is no such header (at most "
-        f"{MAX_HEADER} bytes) or no such payload (at most {MAX_PAYLOAD})"
-    )
+    return Damaged(f"a message begins with the words {word:#x} and {nbytes}, which are no lengths")

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 from transports import board
 from transports.board import Board
+from transports.polled import PolledMedium
 from transports.shared_file.ring import RingReader, RingWriter, barrier
 from transports.shared_file.signed_file import PAGE, SignedFile
 from transports.spin import Spin
@@ -25,7 +26,7 @@ def _up(nbytes: int, unit: int) -> int:
     return -(-nbytes // unit) * unit
 
 
-class Rings:
+class Rings(PolledMedium):
     """One rank's view of the whole file."""
 
     def __init__(self, signed_file: SignedFile, rank: int, slot: int | None = 0) -> None:
@@ -65,10 +66,6 @@ class Rings:
         if row == self._seen:
             return False
         self._seen = row
-        return True
-
-    def has_moved(self) -> bool:
-        """Whether the last round of reading found anything: it did, or there were no news."""
         return True
 
     def forget(self) -> None:

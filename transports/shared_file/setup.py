@@ -45,20 +45,20 @@ class Setup:
         """Find the others and the file, and `enter` it; ConnectError names who is missing, or what went
         wrong with whom."""
         identities = self._introduce()
-        held, failure, trouble = None, None, ""
+        held, failure = None, None
         try:
             held = self._lead(identities) if self.rank == 0 else self._follow()
             enter(held, identities)
         except Exception as error:
-            failure, trouble = error, f"{error}" or type(error).__name__
+            failure = error
         try:
-            self._agree(trouble)
-            assert held is not None, "a rank that has no file has trouble"
-        except BaseException as error:
-            if failure is not None:
-                error.__cause__ = failure
+            self._agree(failure)
+            assert held is not None, "a rank that has no file has failed"
+        except BaseException:  # no world comes of it
+            if held is not None and self.rank == 0:
+                held.remove()
             if held is not None:
-                self._abandon(held)
+                held.leave()
             raise
         if self.rank == 0 and not is_far(held, identities):
             held.remove()
@@ -66,8 +66,9 @@ class Setup:
             held.file.close()  # the mapping keeps it
         return held
 
-    def _agree(self, trouble: str) -> None:
+    def _agree(self, failure: Exception | None) -> None:
         """Tell all that we are ready, or what our trouble is; ConnectError unless all are ready."""
+        trouble = "" if failure is None else f"{failure}" or type(failure).__name__
         try:
             answers = self._exchange("file/attached", trouble.encode())
         except ConnectError:
@@ -75,16 +76,10 @@ class Setup:
                 raise
             answers = []  # others are late, but what went wrong here is the news
         if trouble:
-            raise ConnectError(f"rank {self.rank} over file: {trouble}")
+            raise ConnectError(f"rank {self.rank} over file: {trouble}") from failure
         troubles = [f"rank {rank}: {text.decode()}" for rank, text in enumerate(answers) if text]
         if troubles:
             raise ConnectError(f"rank {self.rank} is ready over file, but not all are: {'; '.join(troubles)}")
-
-    def _abandon(self, held: SignedFile) -> None:
-        """Let go of a file that no world came of; its maker takes it away."""
-        if self.rank == 0:
-            held.remove()
-        held.leave()
 
     def _exchange(self, name: str, card: bytes) -> list[bytes]:
         left = self.deadline.left()
@@ -92,7 +87,7 @@ class Setup:
 
     def _introduce(self) -> list[PeerIdentity]:
         """The identities of all ranks; ConnectError if they were not given the same address."""
-        card = {"address": self.address, **identity.here().card()}
+        card = {"address": self.address, **vars(identity.here())}
         identities = []
         for rank, text in enumerate(self._exchange("file", json.dumps(card).encode())):
             try:
@@ -104,10 +99,8 @@ class Setup:
                     f"rank {rank} left {text[:80]!r} in the store, which is no card of this transport"
                 ) from error
             if address != self.address:
-                raise ConnectError(
-                    f"rank {self.rank} was told to meet at {self.address} and rank {rank} at "
-                    f"{address}; all ranks need the same address"
-                )
+                what = f"rank {self.rank} was told to meet at {self.address} and rank {rank} at {address}"
+                raise ConnectError(f"{what}; all ranks need the same address")
         return identities
 
     def _lead(self, identities: Sequence[PeerIdentity]) -> SignedFile:
@@ -117,16 +110,8 @@ class Setup:
             for text in signed_file.sweep(place.base):
                 if not place.is_ours:  # where nobody named the place, tidying it is nobody's concern
                     warnings.warn(f"file transport: {text}", RuntimeWarning, stacklevel=2)
-            mode, maker = _mode(place, identities), identities[0]
-            terms = Terms(
-                mode,
-                self.world_size,
-                place.room(mode, self.world_size),
-                os.urandom(16),
-                maker.boot,
-                f"{maker}",
-                self.job,
-            )
+            mode, maker, size = _mode(place, identities), identities[0], self.world_size
+            terms = Terms(mode, size, place.room(mode, size), os.urandom(16), maker.boot, f"{maker}", self.job)
             held = signed_file.make(place.base, terms, self.key)
             if held.is_folder and not is_far(held, identities):
                 logs.lay_out(held.path, self.world_size)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
-import stat
 import struct
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,17 +49,8 @@ class Terms:
     job: str = ""  # its id and generation; see `transports.job`
 
     def page(self, key: bytes) -> bytes:
-        head = _HEADER.pack(
-            MAGIC,
-            VERSION,
-            MODES.index(self.mode),
-            self.world_size,
-            self.room,
-            self.generation,
-            self.boot.encode()[:64],
-            self.maker.encode()[:64],
-            self.job.encode()[:64],
-        )
+        mode, texts = MODES.index(self.mode), (text.encode()[:64] for text in (self.boot, self.maker, self.job))
+        head = _HEADER.pack(MAGIC, VERSION, mode, self.world_size, self.room, self.generation, *texts)
         return head + hmac.digest(key, head, "sha256")
 
 
@@ -71,15 +61,9 @@ def read_terms(page: bytes, key: bytes) -> Terms:
     if len(mac) < _MAC or head[:8] != MAGIC:
         raise TrustError("it does not begin like a file of this transport")
     if version != VERSION:
-        raise TrustError(
-            f"it is of version {version}, and this program speaks {VERSION}. Install the same version of "
-            "minitorch_dist for every rank"
-        )
+        raise TrustError(f"it is of version {version}, and this program speaks {VERSION}. Install one version for all")
     if not hmac.compare_digest(hmac.digest(key, head, "sha256"), mac):
-        raise TrustError(
-            "it was not signed with this job's key: another job made it, or somebody planted it. "
-            "All ranks need the same MINITORCH_DIST_KEY"
-        )
+        raise TrustError("it was not signed with this job's key. All ranks need the same MINITORCH_DIST_KEY")
     _, _, mode, world_size, room, generation, *said = _HEADER.unpack(head)
     if mode >= len(MODES):
         raise TrustError(f"its mode is {mode}, and there are {len(MODES)}")
@@ -110,12 +94,6 @@ class SignedFile:
             self.remove()
         self.file.close()
         return is_last
-
-    def __enter__(self) -> SignedFile:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.leave()
 
     def remove(self) -> None:
         """Take the name away; those who have the file open keep it."""
@@ -180,10 +158,8 @@ def sweep(base: Path) -> list[str]:
             maker = page[104:168]
             if is_ours and file.lock():  # and not in use
                 _remove(path, file)
-                said.append(
-                    f"removed {path}, a stale file: it was left by {_text(maker)}, and no "
-                    "process uses it any more, so that run has crashed"
-                )
+                left = f"it was left by {_text(maker)}, and no process uses it any more"
+                said.append(f"removed {path}, a stale file: {left}, so that run has crashed")
     return said
 
 
@@ -194,13 +170,8 @@ def _signed_part(path: Path) -> Path:
 def _open(path: Path) -> tuple[Held, bytes]:
     """Open a file, and its first page; it must be our own, and closed to others."""
     file = Held(keeper.open_file(_signed_part(path), os.O_RDWR))
-    facts = os.fstat(file.number)
-    if facts.st_uid != os.geteuid() or facts.st_mode & 0o77:
-        raise TrustError(
-            f"{path} is refused: it must be a plain file of this user (number {os.geteuid()}) "
-            f"that nobody else can open, and it is of user {facts.st_uid} with mode "
-            f"{stat.S_IMODE(facts.st_mode):o}"
-        )
+    if odd := keeper.why_not_ours(file.number, 0o077):
+        raise TrustError(f"{path} is refused: it must be a file of this user that nobody else can open, and it {odd}")
     return file, os.pread(file.number, PAGE, 0)
 
 

@@ -12,7 +12,7 @@ so that a flood leaves time for those who are inside. `dial` is the other side.
 from __future__ import annotations
 
 import errno
-import select
+import selectors
 import socket
 from collections import Counter
 from contextlib import suppress
@@ -53,15 +53,17 @@ class AuthListener:
         self.host, self.port = self.listener.getsockname()[:2]
         self._strangers: dict[int, Unauthenticated] = {}
         self.refused: Counter[str] = Counter()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self.listener, selectors.EVENT_READ)
 
-    def files(self) -> list[int]:
-        """The files to poll for reading."""
-        return [self.listener.fileno(), *self._strangers]
+    def fileno(self) -> int:
+        """One file, which is ready when a stranger has come or said something."""
+        return self._selector.fileno()
 
-    def admit(self, ready: list[int]) -> list[tuple[socket.socket, Claim]]:
-        """Look at what is ready (of `files`); those who have proved themselves, with their claims."""
+    def wait(self, seconds: float) -> list[tuple[socket.socket, Claim]]:
+        """Wait for at most so long; those who have proved themselves, with their claims."""
         admitted = []
-        for file in ready:
+        for file in [key.fd for key, _ in self._selector.select(seconds)]:
             stranger = self._strangers.get(file)
             if stranger is not None:
                 claim = self._hear(stranger)
@@ -73,13 +75,6 @@ class AuthListener:
             if stranger.deadline.is_over():
                 self._refuse(file, f"said nothing for {SECONDS:g} s")
         return admitted
-
-    def wait(self, seconds: float) -> list[tuple[socket.socket, Claim]]:
-        """Poll for at most so long, then `admit`."""
-        poll = select.poll()
-        for file in self.files():
-            poll.register(file, select.POLLIN)
-        return self.admit([file for file, _ in poll.poll(1000 * seconds)])
 
     def _open(self) -> None:
         """Take in newcomers, as long as there is a slot for them."""
@@ -95,6 +90,7 @@ class AuthListener:
             connection.setblocking(False)
             stranger = Unauthenticated(connection, self._clock.deadline(SECONDS))
             self._strangers[connection.fileno()] = stranger
+            self._selector.register(connection, selectors.EVENT_READ)
             with suppress(OSError):
                 connection.send(stranger.greeting)  # 40 bytes fit into any fresh socket
 
@@ -138,15 +134,20 @@ class AuthListener:
         except OSError as error:
             self._refuse(file, error.strerror or "broke off")
         else:
-            del self._strangers[file]
+            self._let_go(file)
             return claim
         return None
 
     def _refuse(self, file: int, why: str) -> None:
         self.refused[why] += 1
-        self._strangers.pop(file).socket.close()
+        self._let_go(file).close()
+
+    def _let_go(self, file: int) -> socket.socket:
+        self._selector.unregister(file)
+        return self._strangers.pop(file).socket
 
     def close(self) -> None:
+        self._selector.close()
         self.listener.close()
         for stranger in self._strangers.values():
             stranger.socket.close()
@@ -154,10 +155,8 @@ class AuthListener:
 
     def __repr__(self) -> str:
         told = ", ".join(f"{count} {why}" for why, count in self.refused.items())
-        return (
-            f"<AuthListener {endpoints.shown(self.host, self.port)}, {len(self._strangers)} before it, "
-            f"refused {told or 'nobody'}>"
-        )
+        where = endpoints.shown(self.host, self.port)
+        return f"<AuthListener {where}, {len(self._strangers)} before it, refused {told or 'nobody'}>"
 
 
 def dial(
@@ -175,9 +174,8 @@ def dial(
             why: OSError = error
         if deadline.is_over():
             raise DistNetworkError(
-                f"no connection to {endpoints.shown(host, port)} within {deadline.seconds} s: "
-                f"{why.strerror or why}. Is the program there running, is the host's name right, "
-                "and do firewalls let it through?"
+                f"no connection to {endpoints.shown(host, port)} within {deadline.seconds} s: {why.strerror or why}. Does the "
+                "program there run, is the host's name right, and do firewalls let it through?"
             ) from why
         clock.sleep(RETRY)
 

@@ -108,10 +108,7 @@ def _foreign(greeting: bytes) -> str:
             f"what answered is minitorch_dist with version {greeting[len(MAGIC) - 1]} of the handshake, and this one "
             f"speaks version {MAGIC[-1]}. Install the same version of minitorch_dist for every rank"
         )
-    return (
-        f"what answered is no listener of ours: it sent {greeting[:16]!r}. "
-        "Is another program on that port, or another version?"
-    )
+    return f"what answered is no listener of ours: it sent {greeting[:16]!r}. Is another program on that port?"
 
 
 def _sign(key: bytes, role: bytes, greeting: bytes, message: bytes) -> bytes:

@@ -78,19 +78,16 @@ class PeerConnection:
     def _fill(self, scratch: memoryview) -> None:
         """Read more of the present message."""
         assert self._sink is not None, "bytes are left of a message that has a sink"
-        wanted = min(self._left, PIECE)
         space = self._sink.space()
-        if space is not None:
-            got = self.incoming.recv_into(space[:wanted])
-        else:
-            got = self.incoming.recv_into(scratch[:wanted])
+        room = scratch if space is None else space
+        got = self.incoming.recv_into(room[: min(self._left, PIECE)])
         if not got:
             raise EOFError
         self._left -= got
-        if space is not None:
-            self._sink.advance(got)
-        else:
+        if space is None:
             self._sink.write(scratch[:got])
+        else:
+            self._sink.advance(got)
 
     def _cut(self, inbox: Inbox) -> bool:
         """Deliver the messages in the buffer; of the last one perhaps only the beginning."""

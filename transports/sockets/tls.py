@@ -98,9 +98,8 @@ class Tls:
             context.load_verify_locations(self.authority)
         except OSError as error:
             raise TrustError(
-                f"the certificate {self.certificate} or its key or authority {self.authority} "
-                f"cannot be used: {error}. All three are PEM files; key and authority may stand in "
-                "the certificate's"
+                f"the certificate {self.certificate} or its key or authority {self.authority} cannot be used: {error}. "
+                "All three are PEM files; key and authority may stand in the certificate's"
             ) from error
         return context
 

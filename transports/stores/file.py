@@ -18,7 +18,6 @@ there already (`tempfile.NamedTemporaryFile`) is empty again.
 from __future__ import annotations
 
 import os
-import stat
 import weakref
 import zlib
 from collections.abc import Iterator, Sequence
@@ -84,7 +83,6 @@ class FileStore(Store):
         user = f"{processes.mark()} {os.urandom(4).hex()}".encode()
         try:
             with self._guard, self._log.locked(create=True):
-                self._log.read()
                 self._log.demand_same_job(self._job)
                 self._log.demand_fresh(world_size)
                 card = [self._job.marks().packed(), f"{self._job}".encode()]
@@ -101,18 +99,16 @@ class FileStore(Store):
 
     def command(self, operation: str, keys: Sequence[str], values: Sequence[bytes], timeout: float) -> list[bytes]:
         deadline = self._clock.deadline(None if timeout == inf else timeout)
-        request = StoreRequest(operation, list(keys), list(values), 0.0)
-        record = b"" if operation in READS else packed(request)
+        record = b"" if operation in READS else packed(StoreRequest(operation, list(keys), list(values), 0.0))
         pause, longest = PAUSES
         need: NotYet | None = None
         while True:
             is_late = deadline.is_over()
             with self._guard, self._log.locked():
-                self._log.read()
                 # Others wait for the lock: of many keys that are missing, one is looked at.
-                if need is None or is_late or self._log.has(operation, need.missing[-1]):
+                if need is None or is_late or self._log.key_values.is_there(operation, need.missing[-1]):
                     try:
-                        return self._log.carry_out(request, record)
+                        return self._log.carry_out(operation, keys, values, record)
                     except NotYet as missing:
                         need = missing
             if is_late:
@@ -144,16 +140,16 @@ class Log:
         self._is_closed = False
         self.has_made = False  # whether the file was not there before we came
         self.is_of_users = False  # whether one of them has made it
-        self.is_whole = True  # our key-value table is what the file says up to our offset
+        self._is_whole = True  # our key-value table is what the file says up to our offset
 
     def _forget(self) -> None:
-        """Begin anew: a command was interrupted between the key-value table and the file."""
+        """Begin anew: a command ended with an error, perhaps between the key-value table and the file."""
         self.key_values, self.users, self.jobs, self.joined = KeyValues(), [], {}, 0
-        self._offset, self.is_whole, self.is_of_users = 0, True, False
+        self._offset, self.is_of_users = 0, False
 
     @contextmanager
     def locked(self, create: bool = False) -> Iterator[None]:
-        """Hold the lock of the file that now stands at the path."""
+        """Hold the lock of the file that now stands at the path, and know all that it says."""
         while True:
             if self._is_closed:
                 raise DistStoreError(f"the FileStore {self.path} was closed")
@@ -171,13 +167,16 @@ class Log:
                 break
             self._file.close()
             if not create:
-                raise DistStoreError(
-                    f"{self.path} was deleted or replaced while this store used it. Leave the "
-                    "deleting to the store: its last user does it"
-                )
+                advice = "Leave the deleting to the store: its last user does it"
+                raise DistStoreError(f"{self.path} was deleted or replaced while this store used it. {advice}")
             self.has_made = False  # its last user deleted it between our open and our lock
+        was_whole, self._is_whole = self._is_whole, False  # until this has come to its end
         try:
+            if not was_whole:
+                self._forget()
+            self._read()
             yield
+            self._is_whole = True
         finally:
             if self._file.number >= 0:
                 self._file.unlock()
@@ -189,21 +188,13 @@ class Log:
             self.has_made = create
         except FileExistsError:
             file = Held(keeper.open_file(self.path, os.O_RDWR))
-        found = os.fstat(file.number)
-        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o022:
+        if odd := keeper.why_not_ours(file.number, 0o022):
             file.close()
-            raise TrustError(
-                f"{self.path} belongs to user {found.st_uid} with mode "
-                f"{stat.S_IMODE(found.st_mode):04o}: others could write into this store. Take "
-                "another name, in a folder of your own"
-            )
+            raise TrustError(f"{self.path} {odd}: others could write into this store. Take a name in a folder of yours")
         return file
 
-    def read(self) -> None:
+    def _read(self) -> None:
         """Replay what others have appended. The lock is held."""
-        if not self.is_whole:
-            self._forget()
-        self.is_whole = False
         size, data, start = os.fstat(self._file.number).st_size, b"", 0
         while self._offset < size:
             rest = memoryview(data)[start:]
@@ -221,7 +212,6 @@ class Log:
                 self._cut(bytes(rest[: frames.LENGTH]))
                 break
             data, start = os.pread(self._file.number, wanted, self._offset), 0
-        self.is_whole = True
 
     def _cut(self, begin: bytes) -> None:
         """Take away half a record, of a process that was killed while it wrote; never the bytes of somebody else."""
@@ -251,27 +241,20 @@ class Log:
         else:
             self.key_values.do(request.operation, request.keys, request.values)
 
-    def has(self, operation: str, key: str) -> bool:
-        return self.key_values.is_there(operation, key)
-
-    def carry_out(self, request: StoreRequest, record: bytes) -> list[bytes]:
+    def carry_out(self, operation: str, keys: Sequence[str], values: Sequence[bytes], record: bytes) -> list[bytes]:
         """Do a command on our key-value table, and append its record. The lock is held and all is read."""
-        self.is_whole = False  # until what was done is written, too
         try:
-            answer = self.key_values.do(request.operation, request.keys, request.values)
+            answer = self.key_values.do(operation, keys, values)
         except (NotYet, DistStoreError):  # nothing was changed
-            self.is_whole = True
+            self._is_whole = True
             raise
         self._append(record)
-        self.is_whole = True
         return answer
 
     def write(self, request: StoreRequest) -> None:
         """Append word of a user. The lock is held and all is read."""
-        self.is_whole = False
         self._append(packed(request))
         self._replay(request)
-        self.is_whole = True
 
     def _append(self, record: bytes) -> None:
         written = 0
@@ -364,7 +347,6 @@ def _mark(user: bytes) -> str:
 def _leave(log: Log, user: bytes, world_size: int, process: int) -> None:
     if process == os.getpid():  # a forked child is not the user
         with suppress(DistStoreError, OSError), log.locked():
-            log.read()
             log.write(StoreRequest(LEAVE, [], [user], 0.0))
             alive = [other for other in log.users if processes.is_alive(_mark(other))]
             if not alive and log.joined >= world_size:

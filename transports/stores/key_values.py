@@ -154,18 +154,9 @@ def _queue_len(key_values: KeyValues, keys: Keys, values: Values) -> list[bytes]
     return [b"%d" % len(key_values.queues.get(keys[0], ()))]
 
 
-OPERATIONS: dict[str, Callable[[KeyValues, Keys, Values], list[bytes]]] = {
-    "set": _set,
-    "get": _get,
-    "add": _add,
-    "compare_set": _compare_set,
-    "wait": _wait,
-    "check": _check,
-    "delete_key": _delete_key,
-    "num_keys": _num_keys,
-    "queue_push": _queue_push,
-    "queue_pop": _queue_pop,
-    "queue_pop_now": _queue_pop_now,
-    "queue_len": _queue_len,
-}
+_ALL: tuple[Callable[[KeyValues, Keys, Values], list[bytes]], ...] = (
+    *(_set, _get, _add, _compare_set, _wait, _check, _delete_key, _num_keys),
+    *(_queue_push, _queue_pop, _queue_pop_now, _queue_len),
+)
+OPERATIONS = {operation.__name__[1:]: operation for operation in _ALL}
 READS = frozenset({"get", "wait", "check", "num_keys", "queue_len"})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from transports import frames
@@ -33,18 +34,17 @@ class StoreRequest(NamedTuple):
     seconds: float
 
 
-def pack(fields: Sequence[bytes]) -> bytes:
+def pack(fields: Sequence[bytes], most: float = inf) -> bytes:
     """A whole frame."""
-    return b"".join(pieces(fields))
+    return b"".join(pieces(fields, most))
 
 
-def pieces(fields: Sequence[bytes]) -> list[bytes]:
+def pieces(fields: Sequence[bytes], most: float) -> list[bytes]:
     """A whole frame, in pieces; long fields are not copied. Nothing is put together for a frame that is too long."""
-    nbytes = _LENGTH.size * (len(fields) + 1) + sum(map(len, fields))
-    if nbytes > MAX_MESSAGE:
+    most, nbytes = min(most, MAX_MESSAGE), _LENGTH.size * (len(fields) + 1) + sum(map(len, fields))
+    if nbytes > most:
         raise DistStoreError(
-            f"{nbytes} bytes are too many for a store, at most {MAX_MESSAGE}: it is meant for "
-            "small values; send large ones as tensors"
+            f"{nbytes} bytes are too many for a store, at most {most}: it is meant for small values; send large ones as tensors"
         )
     found: list[bytes] = []
     near = [frames.pack(0, nbytes), _LENGTH.pack(len(fields))]
@@ -93,7 +93,7 @@ def frame_length(buffer: bytes | bytearray) -> int | None:
     return frames.LENGTH + length
 
 
-def pack_request(request: StoreRequest) -> bytes:
+def pack_request(request: StoreRequest, most: float = inf) -> bytes:
     if len(request.keys) + len(request.values) > MAX_FIELDS:
         raise DistStoreError(
             f"{request.operation} with {len(request.keys)} keys and {len(request.values)} values: a store takes at "
@@ -101,7 +101,7 @@ def pack_request(request: StoreRequest) -> bytes:
         )
     keys = [key.encode() for key in request.keys]
     head = [request.operation.encode(), repr(float(request.seconds)).encode(), b"%d" % len(keys)]
-    return pack([*head, *keys, *request.values])
+    return pack([*head, *keys, *request.values], most)
 
 
 def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
@@ -119,17 +119,17 @@ def unpack_request(body: bytes | bytearray | memoryview) -> StoreRequest:
         raise frames.FrameError(f"this is no request to a store: {error}") from error
 
 
-def pack_answer(answer: Sequence[bytes] | Exception) -> bytes:
+def pack_answer(answer: Sequence[bytes] | Exception, most: float = inf) -> bytes:
     """A whole frame; of an answer that is too long, that it is."""
-    return b"".join(answer_pieces(answer))
+    return b"".join(answer_pieces(answer, most))
 
 
-def answer_pieces(answer: Sequence[bytes] | Exception) -> list[bytes]:
+def answer_pieces(answer: Sequence[bytes] | Exception, most: float = inf) -> list[bytes]:
     """The same in pieces."""
     try:
-        return pieces(_answer_fields(answer))
+        return pieces(_answer_fields(answer), most)
     except DistStoreError as too_long:
-        return pieces([b"error", str(too_long).encode()])
+        return pieces([b"error", str(too_long).encode()], most)
 
 
 def _answer_fields(answer: Sequence[bytes] | Exception) -> list[bytes]:

@@ -64,7 +64,7 @@ class StoreServer:
         self._wake, self._alarm = socket.socketpair()
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
-        self._strangers: set[int] = set()  # files of the listener that are polled for
+        self._poll.register(self._listener, select.POLLIN)
         self._is_closing = False
         self.users = 0  # stores of this process
         self._look = clock.deadline(liveness.SLICE)
@@ -94,15 +94,11 @@ class StoreServer:
 
     def _step(self) -> None:
         """Hear what has come, then give each client its turn."""
-        self._watch_strangers()
-        strangers = []
         for file, events in self._poll.poll(1000 * self._patience()):
             client = self._clients.get(file)
-            if client is None:
-                strangers.append(file)
-            else:
+            if client is not None:
                 self._guarded(client, self._attend, events)
-        self._let_in(strangers)
+        self._let_in()
         self._dismiss_unheard()
         for client in self._timers.over():
             self._guarded(client, self._time_is_over)
@@ -120,20 +116,11 @@ class StoreServer:
 
     # -- who is there -----------------------------------------------------------------------
 
-    def _watch_strangers(self) -> None:
-        files = set(self._listener.files())
-        for file in self._strangers - files:
-            self._poll.unregister(file)
-        for file in files - self._strangers:
-            self._poll.register(file, select.POLLIN)
-        self._strangers = files
-
-    def _let_in(self, strangers: list[int]) -> None:
-        for connection, _ in self._listener.admit(strangers):
+    def _let_in(self) -> None:
+        for connection, _ in self._listener.wait(0):
             with suppress(OSError):
                 liveness.watch_over(connection)
             client = ServedClient(connection)
-            self._strangers.discard(connection.fileno())
             self._clients[connection.fileno()] = client
             self._settle(client)
 
@@ -265,10 +252,6 @@ class StoreServer:
             client.is_late = True
             self._queue(client)
         else:
-            _log.warning(
-                "the store on port %d dismisses a client that left %d bytes of an answer for over %g s",
-                self.port,
-                client.left,
-                STALL,
-            )
+            what = f"{client.left} bytes of an answer for over {STALL:g} s"
+            _log.warning("the store on port %d dismisses a client that left %s", self.port, what)
             self._dismiss(client)

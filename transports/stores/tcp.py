@@ -198,10 +198,8 @@ class TCPStore(Store):
                 f"the store at {where} did not answer {operation!r} within {limit:g} s"
                 f"{' of its timeout' * (limit == GRACE)}: its process is stopped or overloaded"
             )
-        return DistNetworkError(
-            f"the store at {where} is gone ({error}): the master's process has ended, or closed "
-            "it. Look at the first error of rank 0"
-        )
+        how = "the master's process has ended, or closed it. Look at the first error of rank 0"
+        return DistNetworkError(f"the store at {where} is gone ({error}): {how}")
 
     def close(self) -> None:
         """Leave; the master's server ends, and a client that still asks it is told so."""

@@ -27,7 +27,7 @@ from transports.clock import Clock, picoseconds
 from transports.virtual.condition import VirtualCondition
 from transports.virtual.inboxes import Waiting
 from transports.virtual.scheduler import Scheduler
-from transports.virtual.sim_thread import SimThread, Stopped
+from transports.virtual.sim_thread import Join, Live, SimThread, Stopped
 
 ENGINE = "threads"  # what simulated threads are where nothing is said
 SPINS = 16  # fruitless polls at one instant before polling counts as waiting
@@ -164,9 +164,7 @@ class VirtualClock(Scheduler, Clock):
             )
 
 
-def maker(
-    engine: str, live: Callable[[SimThread], None], join: Callable[[SimThread, float | None], None]
-) -> Callable[..., SimThread]:
+def maker(engine: str, live: Live, join: Join) -> Callable[..., SimThread]:
     """The class of the simulated threads of one clock, which all share these two functions of it."""
     if engine == "threads":
         return partial(SimThread, live, join)

@@ -101,9 +101,8 @@ def advice(waits: dict[int, list[int]], over: Sequence[int], sending: Sequence[i
         gone = [other for other in others if other in over]
         if gone:
             return (
-                f"Rank {rank} waits for {listed(gone)}, but {'it is' if len(gone) == 1 else 'they are'} "
-                "finished: some ranks left out an operation (look for a branch that only some take), "
-                "or others called one too many"
+                f"Rank {rank} waits for {listed(gone)}, but {'it is' if len(gone) == 1 else 'they are'} finished: some ranks "
+                "left out an operation (look for a branch that only some take), or others called one too many"
             )
     return "Nobody sends or sets what they wait for: compare what each rank waits for with what the others do"
 

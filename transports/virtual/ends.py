@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from transports.clock import Clock, picoseconds
+from transports.clock import SYSTEM, Clock, picoseconds
 from transports.contract import Buffer, Inbox, Sink, Transport
 from transports.errors import CLOSED, PeerLost, TransportClosed
 from transports.virtual.clock import VirtualClock
@@ -26,12 +26,12 @@ class SimEnd(Transport):
     """The state of one end, its messages under way, and the threads that wait at it. In slots, since a dictionary of 30 entries takes 1.6 KB."""
 
     __slots__ = (
-        "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_latest", "_lost",
-        "_meeting", "_offers", "_outgoing", "_outgoing_bytes", "_reported", "_sends_waiting", "_told", "_waiters",
-        "_working", "_world", "medium", "nth", "strict", "virtual",
+        "_deliveries", "_farewell", "_has_left", "_inbox", "_is_closed", "_is_connected", "_is_limited", "_latest",
+        "_lost", "_meeting", "_offers", "_outgoing", "_outgoing_bytes", "_reported", "_sends_waiting", "_told",
+        "_waiters", "_working", "_world", "medium", "nth", "strict", "virtual",
     )  # fmt: skip
 
-    def __init__(self, rank: int, world_size: int, address: str, clock: Clock) -> None:
+    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
         super().__init__(rank, world_size, address, clock)
         if not isinstance(clock, VirtualClock):
             raise ValueError(
@@ -39,6 +39,8 @@ class SimEnd(Transport):
                 f"minitorch_dist.sim.run; this is a {type(clock).__name__}"
             )
         self.virtual, self.medium = clock, medium_of(clock, self.address)
+        network = self.medium.network
+        self._is_limited = network.eager is not None or network.window is not None  # sends may wait
         self._inbox: Inbox | None = None
         self._world: ConnectedEnds[Any] | None = None  # of ends of our class
         self._working: ConnectedEnds[Any] | None = None  # while it is connected and not closed

@@ -68,10 +68,8 @@ class Hit:
 
     def __str__(self) -> str:
         by = f" by {in_words(self.late)}" if self.late else ""
-        return (
-            f"{self.fault.kind}{by}: message {self.number} from rank {self.src} to rank {self.dst}, "
-            f"at {in_words(self.at)}"
-        )
+        message = f"message {self.number} from rank {self.src} to rank {self.dst}"
+        return f"{self.fault.kind}{by}: {message}, at {in_words(self.at)}"
 
 
 @dataclass(slots=True)
@@ -190,14 +188,10 @@ class FaultInjector:
         """Whether a clog is in the way, which calls `again` when it ends. At the departure ways
         "out" count and at the landing ways "in", so one of them is the `other`."""
         src, dst, now = message.src.rank, message.dst.rank, self.clock.now()
-        stops = [
-            clog
-            for clog in self._clogs
-            if clog.way != other
-            and clog.stops(src, dst, now)
-            and (clog.rank == dst if other == "out" else clog.rank == src)
-        ]
-        for clog in stops:
+        here = dst if other == "out" else src
+        for clog in self._clogs:
+            if clog.way == other or clog.rank != here or not clog.stops(src, dst, now):
+                continue
             if clog.until is None:
                 self._note(f"a message from rank {src} to rank {dst} is held for ever by {clog}")
             else:

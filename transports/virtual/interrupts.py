@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 
@@ -23,15 +23,13 @@ def noted(act: Callable[[int], None]) -> Iterator[list[int]]:
         seen.append(len(seen) + 1)
         act(len(seen))
 
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield seen
-        return
-    try:
-        signal.signal(signal.SIGINT, note)
-    except ValueError:  # not in the main thread
-        yield seen
-        return
+    is_ours = False
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGINT, note)
+            is_ours = True
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -20,10 +20,12 @@ import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 from transports.virtual.inboxes import Waiting
 
+Live: TypeAlias = "Callable[[SimThread], None]"  # the whole life of one, and waiting for its end
+Join: TypeAlias = "Callable[[SimThread, float | None], None]"
 STACK = 1 << 20  # bytes of each thread's stack; memory is taken as it is used
 
 
@@ -46,13 +48,7 @@ class SimThread:
     )  # fmt: skip
 
     def __init__(
-        self,
-        live: Callable[[SimThread], None],
-        join: Callable[[SimThread, float | None], None],
-        function: Callable[[], None],
-        name: str,
-        rank: int,
-        main: SimThread | None,
+        self, live: Live, join: Join, function: Callable[[], None], name: str, rank: int, main: SimThread | None
     ) -> None:
         self.function, self.name, self.rank = function, name, rank
         self.main = self if main is None else main

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from transports.clock import SYSTEM, Clock
 from transports.contract import Begun, Buffer, Inbox, flat
 from transports.errors import PeerLost
 from transports.virtual.ends import SimEnd
@@ -29,12 +28,7 @@ from transports.virtual.worlds import ConnectedEnds
 class WaitingSends(SimEnd):
     """An end whose sends may wait, and whose receives others may wait for."""
 
-    __slots__ = ("_is_limited",)
-
-    def __init__(self, rank: int, world_size: int, address: str = "", clock: Clock = SYSTEM) -> None:
-        super().__init__(rank, world_size, address, clock)
-        network = self.medium.network
-        self._is_limited = network.eager is not None or network.window is not None
+    __slots__ = ()
 
     def _nobody(self, dst: int) -> Exception:
         """Why there is no such rank."""

@@ -73,8 +73,5 @@ def find(end: E, store: Store) -> ConnectedEnds[E]:
             )
         world = found
     if world.size != end.world_size:
-        raise ConnectError(
-            f"rank {end.rank} expects a world of {end.world_size}, but others one of "
-            f"{world.size}: give all the same world size"
-        )
+        raise ConnectError(f"rank {end.rank} expects a world of {end.world_size}, but others one of {world.size}")
     return world

@@ -101,8 +101,7 @@ class TensorBase:
     def grad(self: T) -> T | None:
         """The gradient collected by the last backward passes; None until there was one."""
         if self._grad is None and self._grad_fn is not None and not self._retains_grad:
-            words = "The .grad of a tensor that is not a leaf is None after backward(), unless retain_grad() was called before."
-            warnings.warn(words, UserWarning, stacklevel=2)
+            warnings.warn(".grad of a tensor that is no leaf is None unless retain_grad() was called", stacklevel=2)
         return self._grad  # type: ignore[no-any-return]
 
     @grad.setter

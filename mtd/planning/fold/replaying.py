@@ -11,6 +11,7 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.groups import ProcessGroup
+from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.point_to_point import PreparedReceive, PreparedSend
 from minitorch_dist.distributed.prepared import Engine, How, PreparedCall
 from minitorch_dist.distributed.torch_api import object_collectives
@@ -138,7 +139,8 @@ class Replayer:
     def message(self, act: acts.NotedMessage) -> None:
         group = self.groups[act.group]
         kind: Any = PreparedSend if act.is_send else PreparedReceive
-        call = kind(group, act.array.dtype, act.array.shape, self.other_end(act), act.tag, act.operation)
+        said = Fingerprint(act.operation, act.array.dtype, act.array.shape)
+        call = kind(group, said, self.other_end(act), act.tag)
         if act.work is None:
             call.run(act.array)
         else:

@@ -45,6 +45,7 @@ def elu(input: T, alpha: float = 1.0, inplace: bool = False) -> T:
     """`input` where it is positive, alpha * (exp(input) - 1) elsewhere"""
     if inplace:
         return elu_(input, alpha)
+    alpha = 1.0 * alpha  # an error unless it is a number
     return pointwise(
         input,
         "EluBackward0",

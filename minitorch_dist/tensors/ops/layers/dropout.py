@@ -32,7 +32,7 @@ def dropout2d(input: T, p: float = 0.5, training: bool = True, inplace: bool = F
     """
     dims = input.array.ndim
     if dims not in (3, 4):
-        warnings.warn(f"Received a {dims}-D input to dropout2d, which forgets channels: take dropout", stacklevel=2)
+        warnings.warn(f"dropout2d: Received a {dims}-D input to dropout2d: take dropout", stacklevel=2)
     return _drop(input, p, training, inplace, 2)
 
 
