@@ -10,19 +10,10 @@ import importlib
 from math import e as e, inf as inf, nan as nan, pi as pi
 from typing import TYPE_CHECKING, Any
 
-from minitorch_dist import (
-    accelerator as accelerator,
-    autograd as autograd,
-    backends as backends,
-    compiler as compiler,
-    cpu as cpu,
-    cuda as cuda,
-    linalg as linalg,
-    not_offered as not_offered,
-    random as random,
-    version as version,
-)
-from minitorch_dist.compiler import compile as compile
+from minitorch_dist import autograd as autograd, cuda as cuda
+from minitorch_dist.inventory import not_offered as not_offered
+from minitorch_dist.inventory.no_compiler import compile as compile
+from minitorch_dist.inventory.release import __version__ as __version__
 from minitorch_dist.tensors.autograd.grad_modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,
@@ -290,9 +281,9 @@ from minitorch_dist.tensors.promotion import result_type as result_type
 from minitorch_dist.tensors.size import Size as Size
 from minitorch_dist.tensors.tensor import Tensor as Tensor
 from minitorch_dist.tensors.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
-from minitorch_dist.version import __version__ as __version__
 
 importlib.import_module("minitorch_dist.tensors.malloc_tuning").keep()
+__path__.append(f"{__path__[0]}/small")  # `minitorch_dist.random` stands in this folder (see there)
 
 
 newaxis = None  # torch has numpy's name for a new axis in an index
@@ -302,7 +293,6 @@ if TYPE_CHECKING:
         amp as amp,
         datasets as datasets,
         distributed as distributed,
-        distributions as distributions,
         futures as futures,
         models as models,
         multiprocessing as multiprocessing,
@@ -310,7 +300,6 @@ if TYPE_CHECKING:
         optim as optim,
         profiler as profiler,
         testing as testing,
-        transforms as transforms,
         utils as utils,
     )
     from minitorch_dist.amp.autocast_mode import (
@@ -320,21 +309,39 @@ if TYPE_CHECKING:
     )
     from minitorch_dist.launching import launch as launch
     from minitorch_dist.serialization import SerializationError as SerializationError, load as load, save as save
+    from minitorch_dist.small import (
+        accelerator as accelerator,
+        backends as backends,
+        compiler as compiler,
+        cpu as cpu,
+        distributions as distributions,
+        linalg as linalg,
+        random as random,
+        transforms as transforms,
+        version as version,
+    )
 
 _ROOMS = {
+    "accelerator",
     "amp",
+    "backends",
+    "compiler",
+    "cpu",
     "datasets",
     "distributed",
     "distributions",
     "futures",
+    "linalg",
     "models",
     "multiprocessing",
     "nn",
     "optim",
     "profiler",
+    "random",
     "testing",
     "transforms",
     "utils",
+    "version",
 }
 _FROM = {
     "SerializationError": "serialization",
@@ -352,7 +359,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return importlib.import_module(f"minitorch_dist.{name}")
     if name == "default_generator":  # each rank that is a thread has its own
-        return random.default_generator
+        return importlib.import_module("minitorch_dist.random").default_generator
     if name in _FROM:
         value = getattr(importlib.import_module(f"minitorch_dist.{_FROM[name]}"), name)
         globals()[name] = value

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import minitorch_dist as mtd
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from tests.test_surface import exists
 
 HOW = r"\. [A-Z].*\.$"  # a sentence of its own, after what Python says

@@ -53,7 +53,7 @@ def test_the_example_says_the_same_on_every_wire(tmp_path: Path) -> None:
     assert len(simulated) == 4
     for address in ("tcp://", "file://", "mqtt://"):
         assert f"mtdrun --nproc-per-node 4 --net {address} train.py" in README
-        run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node", "4", "--net"]
+        run = [sys.executable, "-m", "minitorch_dist.distributed.run", "--nproc-per-node", "4", "--net"]
         assert lines_of([*run, address, "train.py"], tmp_path) == simulated, address
 
 

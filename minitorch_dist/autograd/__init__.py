@@ -5,10 +5,10 @@ graph              looking at the graph
 variable           the name that tensors once had
 """
 
-from minitorch_dist import not_offered
 from minitorch_dist.autograd import function as function, graph as graph, variable as variable
 from minitorch_dist.autograd.function import Function as Function
 from minitorch_dist.autograd.variable import Variable as Variable
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors.autograd.grad_modes import (
     enable_grad as enable_grad,
     inference_mode as inference_mode,

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from minitorch_dist import not_offered
 from minitorch_dist.cuda import nccl as nccl
 from minitorch_dist.cuda.current import (
     current_device as current_device,
@@ -45,6 +44,7 @@ from minitorch_dist.cuda.streams import (
     set_stream as set_stream,
     stream as stream,
 )
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors import ledger as ledger
 from minitorch_dist.tensors.ledger import OutOfMemoryError as OutOfMemoryError
 from minitorch_dist.tensors.pools import simulated as simulated

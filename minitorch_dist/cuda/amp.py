@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist import amp, not_offered
+from minitorch_dist import amp
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors import dtypes
 
 not_offered.guard(globals())

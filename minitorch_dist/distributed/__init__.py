@@ -47,7 +47,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed import fast as fast, world
 from minitorch_dist.distributed.backends import Backend as Backend
 from minitorch_dist.distributed.distributed_c10d import (
@@ -122,6 +121,7 @@ from minitorch_dist.distributed.torch_api.tensor_collectives import (
     scatter as scatter,
 )
 from minitorch_dist.distributed.work import Work as Work
+from minitorch_dist.inventory import not_offered
 from transports.stores.store import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
 from transports.stores.tcp import TCPStore as TCPStore
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 from transports import registry
 from transports.contract import Transport
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from minitorch_dist.distributed import distributed_c10d, world
 from minitorch_dist.distributed.groups import ProcessGroup
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.tensor import Tensor

@@ -9,7 +9,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed import backends, bootstrap, groups, rendezvous, world
 from minitorch_dist.distributed.backends import Backend
 from minitorch_dist.distributed.groups import GroupMember, ProcessGroup, group, resolve
@@ -31,6 +30,7 @@ from minitorch_dist.distributed.torch_api.subgroups import (
     new_group as new_group,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors import devices
 from transports.stores.store import Store
 

@@ -23,7 +23,7 @@ from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.choice import changes
 from minitorch_dist.distributed.work import TaskThread, Work, WorkerTask
 from minitorch_dist.distributed.world import World, current, place
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 
 KEPT: Final = 4096  # prepared calls of a group
 NON_MEMBER: Final = -100  # for a rank that is not in the group; torch's value

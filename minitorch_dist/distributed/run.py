@@ -27,8 +27,8 @@ from minitorch_dist.distributed.elastic.rendezvous.membership import Patience
 from minitorch_dist.distributed.elastic.rendezvous.places import StorePlace
 from minitorch_dist.distributed.elastic.rendezvous.state import JobRules
 from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.inventory.release import __version__
 from minitorch_dist.tensors import devices
-from minitorch_dist.version import __version__
 from transports import registry
 from transports.errors import DistError
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from multiprocessing import *  # noqa: F403
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.multiprocessing.spawn import (
     ProcessContext as ProcessContext,
     ProcessException as ProcessException,

@@ -7,7 +7,7 @@ states          an optimizer's memory as plain data, and back
 lr_scheduler/   the rate as a function of the epoch
 """
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.optim import lr_scheduler as lr_scheduler
 from minitorch_dist.optim.adadelta import Adadelta as Adadelta
 from minitorch_dist.optim.adagrad import Adagrad as Adagrad

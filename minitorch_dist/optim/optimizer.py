@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar, overload
 
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 from minitorch_dist.optim import states
 from minitorch_dist.tensors import ledger
 from minitorch_dist.tensors.autograd.hooks import Hooks, RemovableHandle

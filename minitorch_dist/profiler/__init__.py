@@ -11,7 +11,7 @@ recording    the calls of operations
 profiling    `profile` itself
 """
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.profiler.profiling import ProfilerActivity as ProfilerActivity, profile as profile
 from minitorch_dist.profiler.recording import record_function as record_function
 

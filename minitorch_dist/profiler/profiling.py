@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Any
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed import world
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.profiler.events import Averages, TimedEvent, averaged, write_trace
 from minitorch_dist.profiler.recording import CallRecorder
 

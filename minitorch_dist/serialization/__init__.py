@@ -10,7 +10,7 @@ instead              advice on objects, which are no values
 
 from typing import TYPE_CHECKING
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 
 if TYPE_CHECKING:
     from minitorch_dist.serialization.container import SerializationError as SerializationError

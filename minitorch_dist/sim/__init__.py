@@ -49,7 +49,7 @@ of the textbooks' formulas, in whole picoseconds.
 
 from typing import Any
 
-from minitorch_dist import not_offered, plugs
+from minitorch_dist.inventory import not_offered, plugs
 from minitorch_dist.sim import fast as fast
 from minitorch_dist.sim.attachments import OnDevice, RunPart as RunPart, WithFaults, WithJournal, WithMemory, WithShapes
 from minitorch_dist.sim.chaos import Chaos as Chaos, chaos as chaos

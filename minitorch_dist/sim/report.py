@@ -8,9 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from minitorch_dist import plugs
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
+from minitorch_dist.inventory import plugs
 from minitorch_dist.sim.device_time import DeviceUse
 from minitorch_dist.tensors.ledger_report import shares
 from minitorch_dist.tensors.pools import readable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from minitorch_dist import plugs
+from minitorch_dist.inventory import plugs
 from minitorch_dist.sim import attachments, run_arguments
 from minitorch_dist.sim.attachments import (
     Attachment,

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from minitorch_dist.inventory.release import __version__
 from minitorch_dist.pictures import terminal
-from minitorch_dist.version import __version__
 from mtd.cli.help import first_screen
 from mtd.cli.page import refuse
 from mtd.cli.parser import Parser

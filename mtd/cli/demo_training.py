@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from minitorch_dist import transforms
 from minitorch_dist.datasets.digits import SyntheticDigits
 from minitorch_dist.distributed import distributed_c10d as c10d
 from minitorch_dist.distributed.ddp.module import DistributedDataParallel
@@ -20,7 +21,6 @@ from minitorch_dist.tensors.autograd.grad_modes import no_grad
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.generator import manual_seed
 from minitorch_dist.tensors.tensor import Tensor
-from minitorch_dist.transforms import Compose, Normalize, ToTensor
 from minitorch_dist.utils.data.dataloader import DataLoader
 from minitorch_dist.utils.data.distributed import DistributedSampler
 
@@ -44,7 +44,7 @@ class DemoResult(NamedTuple):
 
 
 def digits(is_train: bool, size: int, seed: int) -> SyntheticDigits:
-    prepare = Compose([ToTensor(), Normalize((0.1307,), (0.3081,))])
+    prepare = transforms.Compose([transforms.ToTensor(), transforms.Normalize((0.1307,), (0.3081,))])
     return SyntheticDigits(is_train, size, seed, prepare)
 
 

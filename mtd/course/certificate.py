@@ -23,7 +23,7 @@ import numpy as np
 
 from minitorch_dist.distributed import journal
 from minitorch_dist.distributed.journal import Journal
-from minitorch_dist.version import __version__
+from minitorch_dist.inventory.release import __version__
 from mtd.course import timelines
 from mtd.course.stack_proof import StackProof
 from mtd.course.worlds import ALONE, JOURNALS, SIMULATOR, TORCH, Lived, TrainingSetup

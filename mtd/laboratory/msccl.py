@@ -28,9 +28,9 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from minitorch_dist import plugs
 from minitorch_dist.distributed.schedules.schedule import Schedule, ScheduleError
 from minitorch_dist.distributed.schedules.steps import Combine, Exchange, PlainStep, Rank, Receive, Send, Step, Steps
+from minitorch_dist.inventory import plugs
 
 COLLECTIVES: Final = {
     "allreduce": "all_reduce",

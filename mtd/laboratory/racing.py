@@ -16,8 +16,8 @@ from minitorch_dist.distributed.schedules.links import Links
 from minitorch_dist.distributed.schedules.replay import Replay
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, ROOTED, Schedule, ScheduleError, is_address
 from minitorch_dist.distributed.schedules.values import Values
+from minitorch_dist.inventory.release import __version__
 from minitorch_dist.sim import nets, topology_links
-from minitorch_dist.version import __version__
 from mtd.estimates import Estimate, estimate
 from mtd.laboratory.cases import Case
 from mtd.pages.kept_file import KeptFile

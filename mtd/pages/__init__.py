@@ -14,7 +14,7 @@ saving        a report as a page, and as a trace
 
 import sys
 
-from minitorch_dist import plugs
+from minitorch_dist.inventory import plugs
 from minitorch_dist.pictures import svg as svg
 from mtd.pages.journal_scene import scene_of as scene_of
 from mtd.pages.saving import in_a_notebook as in_a_notebook, save_page as save_page, save_trace as save_trace

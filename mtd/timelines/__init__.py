@@ -11,7 +11,7 @@ attaching       it attaches to a run
 
 import sys
 
-from minitorch_dist import plugs
+from minitorch_dist.inventory import plugs
 from mtd.timelines.attaching import WithTimelines as WithTimelines
 from mtd.timelines.roles import Timelines as Timelines
 

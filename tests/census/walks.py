@@ -16,7 +16,7 @@ Command = list[str]
 
 PYTHON: Final = [sys.executable]
 MTD: Final = [sys.executable, "-m", "mtd"]
-LAUNCHER: Final = [sys.executable, "-m", "minitorch_dist.run", "--standalone"]
+LAUNCHER: Final = [sys.executable, "-m", "minitorch_dist.distributed.run", "--standalone"]
 LEFT_OUT: Final = ("seam", "ddp_elastic")  # imported by others; needs the launcher
 SMALL: Final = {"train_size": 128, "test_size": 32}  # for a program that takes them
 TRAINS: Final = "programs/ddp_basic.py --steps 3"

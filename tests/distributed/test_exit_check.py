@@ -343,7 +343,7 @@ dist.broadcast(torch.ones(3), dist.get_rank())
 def test_under_mtdrun_the_job_fails(backend: str, end: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.format(backend=backend, end=end))
-    run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node=2", str(script)]
+    run = [sys.executable, "-m", "minitorch_dist.distributed.run", "--nproc-per-node=2", str(script)]
     environment = os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"}
     ended = subprocess.run(run, capture_output=True, text=True, timeout=300, check=False, env=environment)
     assert ended.returncode == 1

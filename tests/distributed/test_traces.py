@@ -78,7 +78,7 @@ def test_other_errors_stay_as_they_are() -> None:
 def test_the_launchers_screen(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
-    run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node=2"]
+    run = [sys.executable, "-m", "minitorch_dist.distributed.run", "--nproc-per-node=2"]
     environment = os.environ | {"PYTHONPATH": str(Path.cwd()), "OMP_NUM_THREADS": "1"}
     for more, where in (([], "<N/A> (read; --log-dir=DIR keeps it)"), (["--log-dir", str(tmp_path)], str(tmp_path))):
         ended = subprocess.run(

@@ -112,7 +112,7 @@ if __name__ == "__main__":
     [
         "-u SCRIPT tcp://",
         "-u SCRIPT file://",
-        "-m minitorch_dist.run --standalone --nproc-per-node 3 SCRIPT",
+        "-m minitorch_dist.distributed.run --standalone --nproc-per-node 3 SCRIPT",
         "-u -m mtd run --ranks 3 --net tcp SCRIPT",
     ],
 )

@@ -96,7 +96,7 @@ def test_the_launcher_tells_a_cause_in_full_where_it_arose_and_in_the_report(
     script = tmp_path / "train.py"
     script.write_text(SCRIPT.format(wrong=wrong))
     done = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node", "3", str(script)],
+        [sys.executable, "-m", "minitorch_dist.distributed.run", "--nproc-per-node", "3", str(script)],
         capture_output=True,
         text=True,
     )

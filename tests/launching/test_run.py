@@ -427,7 +427,7 @@ def test_devices_count_as_gpus(tmp_path: Path) -> None:
 
 def test_help_fits_a_terminal() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "minitorch_dist.run", "--help"],
+        [sys.executable, "-m", "minitorch_dist.distributed.run", "--help"],
         capture_output=True,
         text=True,
         env={**os.environ, "COLUMNS": "80"},

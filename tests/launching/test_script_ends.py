@@ -35,7 +35,7 @@ else:
 def test_what_was_said_last_arrives(address: str, tmp_path: Path) -> None:
     (tmp_path / "last.py").write_text(SCRIPT)
     where = address.format(tmp_path)
-    run = [sys.executable, "-m", "minitorch_dist.run", "--nproc-per-node", "2", "--net", where]
+    run = [sys.executable, "-m", "minitorch_dist.distributed.run", "--nproc-per-node", "2", "--net", where]
     done = subprocess.run(
         [*run, "last.py"],
         cwd=tmp_path,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]

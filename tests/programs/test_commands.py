@@ -53,7 +53,7 @@ def test_devices_hold_the_halves_of_a_model() -> None:
 
 
 def test_a_killed_worker_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
-    torchrun = ["-m", "minitorch_dist.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "2"]
+    torchrun = ["-m", "minitorch_dist.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "2"]
     flags = ["--die-at", "6", "--steps", "9", "--checkpoint", str(tmp_path / "checkpoint")]
     text = output(command(*torchrun, "ddp_elastic.py", *flags))
     found = re.findall(r"generation (\d) step (\d) loss (\S+)", text)
@@ -67,7 +67,7 @@ def test_a_killed_worker_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
 
 def test_remote_calls_under_torchrun() -> None:
     """Who they are, and how many, the ranks are told by torchrun."""
-    torchrun = ["-m", "minitorch_dist.run", "--standalone", "--nproc-per-node", "4"]
+    torchrun = ["-m", "minitorch_dist.distributed.run", "--standalone", "--nproc-per-node", "4"]
     text = output(command(*torchrun, *["push_pull_server.py", "--servers", "1", "--steps", "2"]))
     losses = re.findall(r"^ +[01] +(\d\.\d{6})", text, re.MULTILINE)
     assert len(losses) == 2 and "server_0 keeps 1.weight, 3.weight, 1.bias, 3.bias" in text

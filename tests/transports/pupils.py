@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 
-from minitorch_dist.version import __version__
+from minitorch_dist.inventory.release import __version__
 from mtd.course.classroom import messages
 from mtd.course.classroom.host import STORE
 from mtd.course.classroom.messages import Drawn, Gather, Hello, Leave, Lost, Pulse, Raced, Ready, Saved

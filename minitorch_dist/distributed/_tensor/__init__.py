@@ -1,6 +1,5 @@
 """The former address of `distributed.tensor`; many scripts still import it."""
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.tensor import (
     DeviceMesh as DeviceMesh,
     DTensor as DTensor,
@@ -11,5 +10,6 @@ from minitorch_dist.distributed.tensor import (
     distribute_tensor as distribute_tensor,
     init_device_mesh as init_device_mesh,
 )
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

@@ -9,10 +9,10 @@ Read `contexts` (a context, as each worker remembers it), then `travelling` (how
 `passes` (the part of one worker in a backward pass). `gradients` has torch's functions.
 """
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.autograd import contexts as contexts, travelling as travelling
 from minitorch_dist.distributed.autograd.contexts import context as context
 from minitorch_dist.distributed.autograd.gradients import backward as backward, get_gradients as get_gradients
 from minitorch_dist.distributed.rpc.remote_calls import is_available as is_available
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

@@ -19,7 +19,6 @@ From the ground up:
     first_step          state that an optimizer makes at its first step only
 """
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner as DefaultLoadPlanner,
     DefaultSavePlanner as DefaultSavePlanner,
@@ -32,5 +31,6 @@ from minitorch_dist.distributed.checkpoint.folder import Checkpoint as Checkpoin
 from minitorch_dist.distributed.checkpoint.index import CheckpointException as CheckpointException
 from minitorch_dist.distributed.checkpoint.saving_and_loading import load as load, save as save
 from minitorch_dist.distributed.checkpoint.stateful import Stateful as Stateful
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 
 
 class DefaultSavePlanner:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.checkpoint import folder
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory import not_offered
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 
 Path_ = str | os.PathLike[str]
 

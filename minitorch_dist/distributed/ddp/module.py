@@ -23,9 +23,9 @@ from minitorch_dist.distributed.ddp import agreement, arguments, join_hook
 from minitorch_dist.distributed.ddp.buckets import caps_of
 from minitorch_dist.distributed.ddp.reducer import Hook, Reducer
 from minitorch_dist.distributed.groups import ProcessGroup
+from minitorch_dist.inventory.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
-from minitorch_dist.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.autograd import grad_modes
 from minitorch_dist.tensors.core.base import TensorBase

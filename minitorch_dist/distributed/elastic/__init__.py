@@ -4,6 +4,6 @@ Read `rendezvous.state` (what a job goes through), `rendezvous.membership` (how 
 `multiprocessing.workers` (the processes of a node), `agent` (the loop that joins them).
 """
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

@@ -18,7 +18,6 @@ optimizer_names              an optimizer's state by names instead of numbers
 optim_state                  the same of shards: whole and by name, and back
 """
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.fsdp.fully_shard import (
     FSDPModule as FSDPModule,
     UnshardHandle as UnshardHandle,
@@ -42,5 +41,6 @@ from minitorch_dist.distributed.fsdp.options import (
     StateDictSettings as StateDictSettings,
     StateDictType as StateDictType,
 )
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

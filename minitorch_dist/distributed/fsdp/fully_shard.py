@@ -33,9 +33,9 @@ from minitorch_dist.distributed.fsdp.prefetch import STATE, FSDPState, Prefetche
 from minitorch_dist.distributed.fsdp.unit import Unit
 from minitorch_dist.distributed.tensor.dtensor import DParameter, DTensor
 from minitorch_dist.distributed.tensor.placements import Placement, Replicate, Shard, StridedShard
+from minitorch_dist.inventory.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.tensor import Tensor

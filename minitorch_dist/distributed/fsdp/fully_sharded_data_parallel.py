@@ -35,10 +35,10 @@ from minitorch_dist.distributed.fsdp.saving import INNER
 from minitorch_dist.distributed.fsdp.unit import Settings, Unit
 from minitorch_dist.distributed.fsdp.wrap import Policy, wrap_children
 from minitorch_dist.distributed.groups import ProcessGroup
+from minitorch_dist.inventory.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.nn.modules.hooks import HasForward, Output
 from minitorch_dist.nn.modules.module import Module
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.not_offered import refuse_options, tells_what_is_gone
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.tensor import Tensor
 

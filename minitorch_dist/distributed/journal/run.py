@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from minitorch_dist import plugs
 from minitorch_dist.distributed.journal import comparing, reading
 from minitorch_dist.distributed.journal.comparing import Divergence
 from minitorch_dist.distributed.journal.events import Event
@@ -22,6 +21,7 @@ from minitorch_dist.distributed.journal.order import (
     matched_operations,
 )
 from minitorch_dist.distributed.journal.reading import JournalRank
+from minitorch_dist.inventory import plugs
 from transports.quantities import in_words
 
 if TYPE_CHECKING:

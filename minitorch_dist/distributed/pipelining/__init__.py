@@ -5,7 +5,6 @@ what it costs), `pictures`. Then read `microbatch` (a batch in parts), `stage` (
 `wires` (what is sent), `runtime` (an order carried out), and `schedules` (torch's classes).
 """
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.pipelining.schedules import (
     PipelineScheduleMulti as PipelineScheduleMulti,
     PipelineScheduleSingle as PipelineScheduleSingle,
@@ -17,5 +16,6 @@ from minitorch_dist.distributed.pipelining.schedules import (
     get_schedule_class as get_schedule_class,
 )
 from minitorch_dist.distributed.pipelining.stage import PipelineStage as PipelineStage
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

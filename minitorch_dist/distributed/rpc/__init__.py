@@ -21,7 +21,6 @@ torch's users name `options` and `functions` too. The same code runs over every 
 virtual time.
 """
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.exceptions import (
     RpcError as RpcError,
     RpcTimeout as RpcTimeout,
@@ -42,5 +41,6 @@ from minitorch_dist.distributed.rpc.remote_calls import (
     shutdown as shutdown,
 )
 from minitorch_dist.distributed.rpc.rref import RRef as RRef, remote as remote
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import Any
 
 from minitorch_dist.distributed.rpc.call import seconds_of
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 
 
 class BackendType(Enum):

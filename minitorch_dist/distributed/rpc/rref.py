@@ -23,7 +23,7 @@ from minitorch_dist.distributed.rpc.members import WorkerInfo
 from minitorch_dist.distributed.rpc.message import RpcReader, RpcWriter
 from minitorch_dist.distributed.rpc.remote_calls import in_words, request
 from minitorch_dist.distributed.rpc.rref_context import Id, OwnerRRef, UserRRef, context_of
-from minitorch_dist.not_offered import tells_what_is_gone
+from minitorch_dist.inventory.not_offered import tells_what_is_gone
 
 T = TypeVar("T", covariant=True)  # a list of references to two kinds of modules is one to modules
 NUMBER: Final = 2  # among the types that the codec was taught

@@ -23,8 +23,8 @@ from threading import Lock  # noqa: TID251 - one thread loads for all; no rank w
 from types import ModuleType
 from typing import Final
 
-from minitorch_dist import plugs
 from minitorch_dist.distributed.schedules.schedule import COLLECTIVES, Schedule, ScheduleError, is_loading
+from minitorch_dist.inventory import plugs
 
 PREFIX: Final = "mtd_schedule_"  # of the modules' names
 _one_at_a_time: Final = Lock()

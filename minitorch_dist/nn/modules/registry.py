@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minitorch_dist.inventory.not_offered import no_attribute
 from minitorch_dist.nn.parameter import Buffer, Parameter
-from minitorch_dist.not_offered import no_attribute
 from minitorch_dist.tensors.tensor import Tensor
 
 

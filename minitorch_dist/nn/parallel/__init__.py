@@ -6,18 +6,9 @@
 PyTorch, and `distributed` is imported when one of them is asked for. Type checkers read `__init__.pyi`.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import Any
-
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.nn.parallel.data_parallel import DataParallel as DataParallel
 
-
-def __getattr__(name: str) -> Any:
-    if name == "DistributedDataParallel":
-        return importlib.import_module("minitorch_dist.distributed.ddp").DistributedDataParallel
-    if name == "SyncBatchNorm":
-        return importlib.import_module("minitorch_dist.distributed.ddp.sync_batchnorm").SyncBatchNorm
-    raise not_offered.no_name(__name__, name)
+not_offered.guard(
+    globals(), {"DistributedDataParallel": "..distributed.ddp", "SyncBatchNorm": "..distributed.ddp.sync_batchnorm"}
+)

@@ -1,10 +1,5 @@
 """PyTorch's address of `DistributedDataParallel`, which stands in `distributed.ddp`."""
 
-from __future__ import annotations
+from minitorch_dist.inventory import not_offered
 
-import importlib
-from typing import Any
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(importlib.import_module("minitorch_dist.distributed.ddp.module"), name)
+not_offered.guard(globals(), {"DistributedDataParallel": "...distributed.ddp"})

@@ -6,7 +6,7 @@ cosine        down along half a cosine
 plateau       lower when a metric has stopped improving
 """
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.optim.lr_scheduler.cosine import CosineAnnealingLR as CosineAnnealingLR
 from minitorch_dist.optim.lr_scheduler.factors import (
     ExponentialLR as ExponentialLR,

@@ -6,7 +6,7 @@ dataloader  iteration             what to load; one pass of it
 pool  worker                      processes that load: the parent's view, and theirs
 """
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.utils.data.collate import default_collate as default_collate, default_convert as default_convert
 from minitorch_dist.utils.data.dataloader import DataLoader as DataLoader
 from minitorch_dist.utils.data.dataset import (

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
+from minitorch_dist.inventory.release import __version__
 from minitorch_dist.pictures import svg
-from minitorch_dist.version import __version__
 from mtd.course.classroom import view
 from mtd.course.classroom.room import GATHERING, Room
 from mtd.course.classroom.seats import HERE, Seat

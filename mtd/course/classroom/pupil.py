@@ -22,9 +22,9 @@ import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import world
 from minitorch_dist.distributed.exceptions import DistError, PeerLost
 from minitorch_dist.distributed.schedules import choice
+from minitorch_dist.inventory.release import __version__
 from minitorch_dist.tensors.dtypes import float64
 from minitorch_dist.tensors.makers.creation import full
-from minitorch_dist.version import __version__
 from mtd.course.classroom import messages
 from mtd.course.classroom.racing import MOST_FLOATS, MOST_TIMES
 from mtd.course.classroom.slip import Slip

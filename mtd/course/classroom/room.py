@@ -21,7 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from minitorch_dist.version import __version__
+from minitorch_dist.inventory.release import __version__
 from mtd.course.classroom import messages, names, racing
 from mtd.course.classroom.drawing import StepDrawing
 from mtd.course.classroom.racing import ClassContest

@@ -28,7 +28,7 @@ part of a role whose ranks also have equal messages, over equal links, with rank
 
 import sys
 
-from minitorch_dist import plugs
+from minitorch_dist.inventory import plugs
 from mtd.planning.fold.attaching import WithFolding as WithFolding
 from mtd.planning.fold.folding import Fold as Fold, Folded as Folded
 from mtd.planning.fold.roles import CannotFold as CannotFold, Role as Role

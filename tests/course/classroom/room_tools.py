@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.version import __version__
+from minitorch_dist.inventory.release import __version__
 from mtd.course.classroom import messages
 from mtd.course.classroom.messages import Done, Hello, Order, Pulse, Ready, Saved, Train
 from mtd.course.classroom.room import ClassPlan, Room

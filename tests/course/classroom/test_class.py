@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from minitorch_dist.version import __version__
+from minitorch_dist.inventory.release import __version__
 from mtd.cli import main
 from mtd.cli.classroom import hosting, joining
 from mtd.course.classroom import words

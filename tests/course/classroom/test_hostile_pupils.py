@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 from rich.console import Console as Terminal
 
 from minitorch_dist.distributed.journal import events, reading
+from minitorch_dist.inventory.release import __version__
 from minitorch_dist.pictures.terminal import painted
-from minitorch_dist.version import __version__
 from mtd.course.classroom import guard, host, messages, pages, racing, view
 from mtd.course.classroom.console import Console
 from mtd.course.classroom.guard import StoreGuard

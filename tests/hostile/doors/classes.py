@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from minitorch_dist.version import __version__
+from minitorch_dist.inventory.release import __version__
 from mtd.course.classroom import messages, names, training, words
 from mtd.course.classroom.guard import StoreGuard
 from mtd.course.classroom.host import ClassHost

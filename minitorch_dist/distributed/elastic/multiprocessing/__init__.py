@@ -9,7 +9,7 @@ warden    a process that ends them when the agent is killed
 
 from __future__ import annotations
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.elastic.multiprocessing.errors import ProcessFailure as ProcessFailure
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

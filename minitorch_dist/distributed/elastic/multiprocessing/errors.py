@@ -19,8 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.elastic.multiprocessing import entry
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.multiprocessing import ending
 from transports.plain_text import clean
 

@@ -1,6 +1,5 @@
 """Layers cut over ranks: columns, then rows, and one sum at the end."""
 
-from minitorch_dist import not_offered
 from minitorch_dist.distributed.tensor.parallel.plan import parallelize_module as parallelize_module
 from minitorch_dist.distributed.tensor.parallel.styles import (
     ColwiseParallel as ColwiseParallel,
@@ -10,5 +9,6 @@ from minitorch_dist.distributed.tensor.parallel.styles import (
     RowwiseParallel as RowwiseParallel,
     SequenceParallel as SequenceParallel,
 )
+from minitorch_dist.inventory import not_offered
 
 not_offered.guard(globals())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist import not_offered
 from minitorch_dist.cuda import current, memory
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors import devices, pools
 from minitorch_dist.tensors.devices import NO_ACCELERATOR, device as Device
 

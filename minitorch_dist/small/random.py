@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist import not_offered
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors import generator
 from minitorch_dist.tensors.generator import (
     get_rng_state as get_rng_state,

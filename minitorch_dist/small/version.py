@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from minitorch_dist.inventory.release import __version__ as __version__
+
 cuda: str | None = None
 hip: str | None = None
 debug = False

@@ -1,4 +1,4 @@
-"""Dice: one of several faces, by their probabilities or by logits."""
+"""Dice to draw from and to score with, which programs of reinforcement learning take of `torch.distributions`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.inventory import not_offered
 from minitorch_dist.tensors.autograd.grad_modes import enable_grad
 from minitorch_dist.tensors.core.graph import result
 from minitorch_dist.tensors.core.without_warnings import without_warnings
@@ -92,3 +93,6 @@ def _are_simplex(probs: Any) -> Any:
     sums = sums.astype(numbers.dtype)
     fits = np.logical_and.reduce(numbers >= 0, -1) & (abs(sums - 1) < 1e-6)
     return result(probs, np.asanyarray(fits))
+
+
+not_offered.guard(globals())

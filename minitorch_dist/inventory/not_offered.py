@@ -76,6 +76,7 @@ INSTEAD: Final = {
     "quantization": _QUANTIZED,
     "quasirandom": "Take scipy.stats.qmc, and `from_numpy`.",
     "return_types": "Functions with several results return named tuples: take their type from a result.",
+    "run": "PyTorch's launcher is torchrun, and the one here is mtdrun, or `distributed.run`.",
     "serialization": "Take `save` and `load`.",
     "signal": "Take numpy's windows, such as numpy.hanning, and `from_numpy`.",
     "sparse": "PyTorch has sparse tensors. A dense one with zeros gives the same numbers.",
@@ -175,11 +176,11 @@ def no_attribute(self: object, name: str) -> AttributeError:
 
 def guard(namespace: dict[str, Any], opened: Mapping[str, str] | None = None) -> None:
     """Let a module, whose `globals()` these are, tell of names and modules that are not in it. Names in `opened` come from
-    a module beneath it, which is imported when one of them is first asked for."""
+    the module that is named relative to it, which is imported when one of them is first asked for."""
 
     def find(name: str) -> Any:
         if opened and name in opened:
-            module = importlib.import_module(f"{namespace['__name__']}.{opened[name]}")
+            module = importlib.import_module(f".{opened[name]}", namespace["__name__"])
             return namespace.setdefault(name, getattr(module, name, module))
         raise no_name(namespace["__name__"], name)
 
@@ -193,7 +194,7 @@ class LastFinder:
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> None:
         package, _, name = fullname.partition(".")
         words = words_for(name) or instead_of(name)
-        if package == __package__ and words:
+        if package == "minitorch_dist" and words:
             # `from nn.utils import prune` would swallow an error with the module's name in it.
             named = None if words_for(name) else fullname
             raise ModuleNotFoundError(f"No module named {fullname!r}. {words}", name=named)
