@@ -233,18 +233,6 @@ from minitorch_dist.tensors.ops.making.legacy import (
 from minitorch_dist.tensors.ops.shapes.axes import permute as permute, t as t, transpose as transpose
 from minitorch_dist.tensors.ops.shapes.broadcasting import broadcast_shapes as broadcast_shapes
 from minitorch_dist.tensors.ops.shapes.joining import cat as cat, concat as concat, stack as stack, vstack as vstack
-from minitorch_dist.tensors.ops.shapes.layout import (
-    channels_last as channels_last,
-    contiguous_format as contiguous_format,
-    is_complex as is_complex,
-    is_floating_point as is_floating_point,
-    is_signed as is_signed,
-    layout as layout,
-    memory_format as memory_format,
-    numel as numel,
-    preserve_format as preserve_format,
-    strided as strided,
-)
 from minitorch_dist.tensors.ops.shapes.pieces import (
     chunk as chunk,
     narrow as narrow,
@@ -268,6 +256,18 @@ from minitorch_dist.tensors.ops.shapes.reshaping import (
     squeeze as squeeze,
     unflatten as unflatten,
     unsqueeze as unsqueeze,
+)
+from minitorch_dist.tensors.ops.shapes.strides import (
+    channels_last as channels_last,
+    contiguous_format as contiguous_format,
+    is_complex as is_complex,
+    is_floating_point as is_floating_point,
+    is_signed as is_signed,
+    layout as layout,
+    memory_format as memory_format,
+    numel as numel,
+    preserve_format as preserve_format,
+    strided as strided,
 )
 from minitorch_dist.tensors.ops.statistics.counting import (
     argwhere as argwhere,

@@ -162,9 +162,9 @@ def _join(asked: WorldRequest, store: Store, rank: int, size: int, deadline: Dea
     mailbox = Mailbox(transport)
     try:
         if place.given.get("journal", os.environ.get("MINITORCH_DIST_JOURNAL")):
-            from minitorch_dist.distributed.journal import recording
+            from minitorch_dist.distributed.journal import rank_recorder
 
-            mailbox.recorder = recording.begin(transport, str(generation), place.given)
+            mailbox.recorder = rank_recorder.begin(transport, str(generation), place.given)
         transport.uses_board = mailbox.recorder is None  # a journal is of messages
         transport.connect(keys, mailbox, deadline.left())
     except BaseException:

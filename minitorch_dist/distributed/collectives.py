@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.mail.receives import Array, PostponedCopy

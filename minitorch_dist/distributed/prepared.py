@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from minitorch_dist.distributed.callsite import callsite
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.execution.executor import PlannedCall
-from minitorch_dist.distributed.execution.layout import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.groups import ProcessGroup, joined

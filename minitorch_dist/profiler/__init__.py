@@ -7,12 +7,12 @@
     prof.export_chrome_trace("trace.json")          # for ui.perfetto.dev
 
 events       spans of time, their averages, the table and the trace
-recording    the calls of operations
+calls        the calls of operations
 profiling    `profile` itself
 """
 
 from minitorch_dist.inventory import not_offered
+from minitorch_dist.profiler.calls import record_function as record_function
 from minitorch_dist.profiler.profiling import ProfilerActivity as ProfilerActivity, profile as profile
-from minitorch_dist.profiler.recording import record_function as record_function
 
 not_offered.guard(globals())

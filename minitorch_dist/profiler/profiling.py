@@ -9,8 +9,8 @@ from typing import Any
 
 from minitorch_dist.distributed import world
 from minitorch_dist.inventory import not_offered
+from minitorch_dist.profiler.calls import CallRecorder
 from minitorch_dist.profiler.events import Averages, TimedEvent, averaged, write_trace
-from minitorch_dist.profiler.recording import CallRecorder
 
 
 class ProfilerActivity(Enum):

@@ -1,7 +1,7 @@
 """`save` and `load`: tensors in a safetensors file, everything around them as JSON. No pickle.
 
 container  files     the file, as Hugging Face defines it; written whole or not at all
-structure  layout    objects as JSON; how tensors lie in memory
+structure  in_memory    objects as JSON; how tensors lie in memory
 strict_json  alike   JSON without doubled names; tables that cost no more than their keys
 saving  loading      an object to a file, and back
 locations            on which device it comes back

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.serialization import container, layout, locations, strict_json, structure
+from minitorch_dist.serialization import container, in_memory, locations, strict_json, structure
 from minitorch_dist.serialization.container import Array, Entry, SerializationError
 from minitorch_dist.serialization.locations import MapLocation
 from minitorch_dist.serialization.saving import OURS, VERSION
@@ -141,7 +141,7 @@ def _description(metadata: dict[str, str], entries: list[Entry]) -> tuple[Any, l
 
 def _read_entry(file: BinaryIO, entry: Entry, strides: Any) -> tuple[Array, Array]:
     """The memory of an entry, and the entry as it lies in it."""
-    memory, array = layout.memory_for(entry, strides)
+    memory, array = in_memory.memory_for(entry, strides)
     target = array if array.flags.c_contiguous else np.empty(entry.shape, entry.dtype)
     container.fill(file, entry.name, target)
     container.demand_whole(entry, container.checksum(target))
@@ -173,7 +173,7 @@ def _array(leaf: Leaf, memory: Array, whole: Array) -> Array:
     if "shape" not in leaf:
         return whole
     try:
-        return layout.window_on(leaf, memory)
+        return in_memory.window_on(leaf, memory)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise _damaged(error) from None
 

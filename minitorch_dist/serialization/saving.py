@@ -14,7 +14,7 @@ import os
 from typing import Any, BinaryIO, Final
 
 from minitorch_dist.nn.parameter import Parameter
-from minitorch_dist.serialization import container, files, layout, structure
+from minitorch_dist.serialization import container, files, in_memory, structure
 from minitorch_dist.tensors import devices
 from minitorch_dist.tensors.core.base import TensorBase
 
@@ -49,7 +49,7 @@ def save(obj: Any, f: str | os.PathLike[str] | BinaryIO) -> None:
     # of a plain state_dict every name is there for other readers, also where memory is shared
     flat = isinstance(obj, dict) and all(isinstance(v, TensorBase) for v in obj.values())
     keys = [key for key in obj if isinstance(key, str) and container.is_name(key)] if flat else []
-    entries, windows = layout.arrange(arrays, names, keys)
+    entries, windows = in_memory.arrange(arrays, names, keys)
     for key in keys:
         entries.setdefault(key, obj[key].array)
     about = [_about(leaf) | w for (leaf, _), w in zip(encoder.leaves, windows, strict=True)]
@@ -69,7 +69,7 @@ def _names(paths: list[structure.Path]) -> list[str]:
     for number in sorted(range(len(paths)), key=lambda n: not _is_text(paths[n])):
         wanted = ".".join(s if isinstance(s, str) else repr(s) for s in paths[number]) or "tensor"
         wanted = wanted if container.is_name(wanted) else "unnamed"
-        names[number] = layout.free_name(wanted, taken)
+        names[number] = in_memory.free_name(wanted, taken)
         taken.add(names[number])
     return [names[number] for number in range(len(paths))]
 

@@ -22,8 +22,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistTimeout
+from minitorch_dist.distributed.execution.chunks import ChunkLayout, Part, Vector
 from minitorch_dist.distributed.execution.executor import turned
-from minitorch_dist.distributed.execution.layout import ChunkLayout, Part, Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import ExecutionPlan, SendSegment
 from minitorch_dist.distributed.mail.receives import Array, PostedReceive

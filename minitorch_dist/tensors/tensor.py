@@ -35,11 +35,11 @@ from minitorch_dist.tensors.ops.shapes import (
     axes,
     broadcasting,
     duplication,
-    layout,
     pieces,
     rearranging,
     reshaping,
     scalars,
+    strides,
 )
 from minitorch_dist.tensors.ops.statistics import counting
 from minitorch_dist.tensors.size import Size
@@ -238,26 +238,26 @@ class Tensor(TensorState):
     __invert__ = operators.invert
 
     # layout
-    shape: Size = property(layout.shape)  # type: ignore[assignment]
-    ndim: int = property(layout.ndim)  # type: ignore[assignment]
-    dim = layout.dim
-    size = layout.size
-    numel = nelement = layout.elements
-    __len__ = layout.length
-    stride = layout.stride
-    element_size = layout.element_size
-    itemsize = property(layout.element_size)
-    nbytes = property(layout.nbytes)
-    data_ptr = layout.data_ptr
-    storage_offset = layout.storage_offset
-    untyped_storage = layout.untyped_storage
-    is_floating_point = layout.is_floating_point
-    is_complex = layout.is_complex
-    is_signed = layout.is_signed
-    is_cpu = property(layout.is_cpu)
-    is_sparse = is_quantized = is_mps = is_xpu = property(layout.never)
-    is_cuda = property(layout.is_cuda)
-    is_meta = property(layout.is_meta)
+    shape: Size = property(strides.shape)  # type: ignore[assignment]
+    ndim: int = property(strides.ndim)  # type: ignore[assignment]
+    dim = strides.dim
+    size = strides.size
+    numel = nelement = strides.elements
+    __len__ = strides.length
+    stride = strides.stride
+    element_size = strides.element_size
+    itemsize = property(strides.element_size)
+    nbytes = property(strides.nbytes)
+    data_ptr = strides.data_ptr
+    storage_offset = strides.storage_offset
+    untyped_storage = strides.untyped_storage
+    is_floating_point = strides.is_floating_point
+    is_complex = strides.is_complex
+    is_signed = strides.is_signed
+    is_cpu = property(strides.is_cpu)
+    is_sparse = is_quantized = is_mps = is_xpu = property(strides.never)
+    is_cuda = property(strides.is_cuda)
+    is_meta = property(strides.is_meta)
 
     # reshaping
     view = reshaping.view
@@ -372,7 +372,7 @@ class Tensor(TensorState):
     normal_ = random_fill.normal_
     random_ = random_fill.random_
     __hash__ = TensorBase.__hash__  # a class with `__eq__` has to say so
-    layout = property(layout.layout_of)  # last: it hides the module
+    layout = property(strides.layout_of)  # last: it hides the module
 
     # products
     matmul = products.matmul

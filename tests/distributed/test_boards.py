@@ -19,7 +19,7 @@ import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistMismatch, DistTimeout, PeerLost
-from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.fast.board_program import Put, board_program
 from minitorch_dist.distributed.fast.boards import BoardEnd
 from minitorch_dist.distributed.mail import wire

@@ -12,7 +12,7 @@ import pytest
 
 from minitorch_dist.distributed import collectives, world
 from minitorch_dist.distributed.exceptions import DistError, DistMismatch
-from minitorch_dist.distributed.execution.layout import EAGER, Vector
+from minitorch_dist.distributed.execution.chunks import EAGER, Vector
 from minitorch_dist.distributed.fast import borrowing
 from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.prepared import How

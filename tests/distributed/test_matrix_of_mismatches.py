@@ -19,7 +19,7 @@ import pytest
 import minitorch_dist as torch
 import minitorch_dist.distributed as dist
 from minitorch_dist import launch, sim
-from minitorch_dist.distributed.execution.layout import EAGER
+from minitorch_dist.distributed.execution.chunks import EAGER
 from minitorch_dist.distributed.fast.board_call import DRIVE
 from tests.distributed import nursery
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minitorch_dist.distributed.execution import layout
-from minitorch_dist.distributed.execution.layout import Vector, gated, segments
+from minitorch_dist.distributed.execution import chunks
+from minitorch_dist.distributed.execution.chunks import Vector, gated, segments
 from minitorch_dist.distributed.execution.plan import ExecutionPlan, PostReceive, SendSegment
 from minitorch_dist.distributed.execution.planner import plan
 from minitorch_dist.distributed.schedules import BUILT_IN, binomial, recursive_doubling, ring
@@ -41,7 +41,7 @@ def test_segments_do_not_depend_on_who_holds_them() -> None:
     assert cut[0][0] == (0, 0, 10)
     whole: dict[int, int] = {}
     for pieces in cut:
-        assert sum(stop - start for _, start, stop in pieces) * 4 <= layout.SEGMENT
+        assert sum(stop - start for _, start, stop in pieces) * 4 <= chunks.SEGMENT
         for chunk, start, stop in pieces:
             assert whole.get(chunk, 0) == start
             whole[chunk] = stop

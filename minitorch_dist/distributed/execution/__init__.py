@@ -1,6 +1,6 @@
 """From a schedule to bytes that move.
 
-layout      where the chunks of one rank are, and how messages of them are cut
+chunks      where the chunks of one rank are, and how messages of them are cut
 planner     makes one rank's plan from its steps
 plan        a plan: which bytes go where, and what waits for what
 operations  one collective operation, and the channel on which a group runs them

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from minitorch_dist.distributed.execution.layout import Part
+from minitorch_dist.distributed.execution.chunks import Part
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import ExecutionPlan, LocalCopy, PostReceive, SendSegment
 from minitorch_dist.distributed.mail import wire

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from minitorch_dist.distributed.execution.layout import Part
+from minitorch_dist.distributed.execution.chunks import Part
 
 
 class PostReceive(NamedTuple):

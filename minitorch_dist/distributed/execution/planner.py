@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 from typing import Any, Final
 
-from minitorch_dist.distributed.execution.layout import (
+from minitorch_dist.distributed.execution.chunks import (
     SEGMENT,
     ChunkLayout,
     Name,

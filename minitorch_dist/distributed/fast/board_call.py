@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from minitorch_dist.distributed.execution.chunks import Part, Vector
 from minitorch_dist.distributed.execution.executor import turned
-from minitorch_dist.distributed.execution.layout import Part, Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.fast.board_program import Act, BoardProgram, Put, Take, board_program
 from minitorch_dist.distributed.fast.boards import BoardEnd, end_of

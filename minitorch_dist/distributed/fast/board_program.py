@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from minitorch_dist.distributed.execution.layout import ChunkLayout, Name, Part, Vector
+from minitorch_dist.distributed.execution.chunks import ChunkLayout, Name, Part, Vector
 from minitorch_dist.distributed.mail import wire
 from minitorch_dist.distributed.schedules import postings
 from minitorch_dist.distributed.schedules.postings import NOTHING

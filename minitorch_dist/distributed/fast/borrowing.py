@@ -24,8 +24,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from minitorch_dist.distributed.exceptions import DistBackendError
+from minitorch_dist.distributed.execution.chunks import EAGER, Part, Vector
 from minitorch_dist.distributed.execution.executor import EMPTY, Arrays, Execution, PlannedCall
-from minitorch_dist.distributed.execution.layout import EAGER, Part, Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.execution.plan import ExecutionPlan, LocalCopy, PostReceive, SendSegment
 from minitorch_dist.distributed.execution.planner import plan

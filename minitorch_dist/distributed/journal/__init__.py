@@ -10,7 +10,7 @@
 The same program writes the same journal over queue, tcp, file, mqtt and in simulation: not the same
 times, but the same events in the same partial order.
 
-    events  files  recording      a line; the file; the recorder that writes it
+    events  files  rank_recorder  a line; the file; the recorder that writes it
     reading  order                from files to events; the order of events, and pairs of them
     run  comparing                a journal that was read, and its picture; two of them
 """

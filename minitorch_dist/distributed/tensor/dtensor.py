@@ -38,7 +38,7 @@ from minitorch_dist.tensors.core.base import Array
 from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops.elementwise import copying
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
-from minitorch_dist.tensors.ops.shapes.layout import contiguous_strides
+from minitorch_dist.tensors.ops.shapes.strides import contiguous_strides
 from minitorch_dist.tensors.tensor import Tensor
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.exceptions import DistMismatch
-from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.mail.receives import Array

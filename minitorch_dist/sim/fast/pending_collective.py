@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minitorch_dist.distributed.exceptions import DistTimeout, PeerLost
-from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.execution.operations import CollectiveOperation
 from minitorch_dist.distributed.mail.receives import Array
 from minitorch_dist.distributed.prepared import PreparedCall

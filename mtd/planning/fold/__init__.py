@@ -14,7 +14,7 @@ part of a role whose ranks also have equal messages, over equal links, with rank
     roles       the roles of one program, and their representatives
     recording_engine  the schedules of its collectives
     noted_work  their Works
-    recording   a rank that runs the program alone, and notes what it begins
+    trace       a rank that runs the program alone, and notes what it begins
     peers       what the others would have sent, where it has numbers
     replaying   a rank that does what a trace says
     replayed_device  its device

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.mail.wire import Fingerprint
 from minitorch_dist.distributed.schedules.schedule import Schedule
 from mtd.planning.fold.rank_number import Table

@@ -26,9 +26,9 @@ from minitorch_dist.sim.stage import SimulationStage
 from minitorch_dist.sim.topologies import Rails
 from mtd.planning.fold import acts
 from mtd.planning.fold.classes import SAME_NODE, CollectiveOfClasses, NotAlike, RankClasses
-from mtd.planning.fold.recording import OperationTrace
 from mtd.planning.fold.replayed_device import is_at_full_speed
 from mtd.planning.fold.replaying import Peer, Replayer, own_parts
+from mtd.planning.fold.trace import OperationTrace
 from mtd.planning.fold.undisturbed import ActsTogether, ActsUnderWay, CollectiveAlone
 from transports.clock import PICO
 from transports.virtual.clock import VirtualClock

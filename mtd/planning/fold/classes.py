@@ -27,7 +27,7 @@ from minitorch_dist.sim.topologies import Rails
 from minitorch_dist.tensors.core.base import Array
 from mtd.planning.fold import acts
 from mtd.planning.fold.rank_number import Table
-from mtd.planning.fold.recording import OperationTrace
+from mtd.planning.fold.trace import OperationTrace
 from transports.virtual.topology import Topology, TwoLevel, Uniform
 
 SAME_NODE, OTHER_NODE = 0, 1  # the two kinds of ways of a message

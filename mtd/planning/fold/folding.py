@@ -21,9 +21,9 @@ from mtd.planning.fold.class_replay import ClassReplay
 from mtd.planning.fold.classes import NotAlike
 from mtd.planning.fold.peers import PeerContents
 from mtd.planning.fold.rank_number import Table
-from mtd.planning.fold.recording import NotingStream, OperationTrace, ToldBesides
 from mtd.planning.fold.replaying import Replayer
 from mtd.planning.fold.roles import CannotFold, Role, RoleTable, refuse
+from mtd.planning.fold.trace import NotingStream, OperationTrace, ToldBesides
 from transports.errors import Deadlock
 from transports.quantities import in_words
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minitorch_dist.distributed.execution.layout import Vector
+from minitorch_dist.distributed.execution.chunks import Vector
 from minitorch_dist.distributed.prepared import Execute, MakeVector, PreparedCall, TransportEngine
 
 

@@ -24,8 +24,8 @@ from minitorch_dist.tensors.core.base import TensorBase
 from minitorch_dist.tensors.ledger_report import MemoryWatch
 from minitorch_dist.tensors.tensor import Tensor
 from mtd.planning.fold.acts import CollectiveBegun, NotedMessage, WorkAwaited
-from mtd.planning.fold.recording import NotingStream, OperationTrace
 from mtd.planning.fold.roles import CannotFold
+from mtd.planning.fold.trace import NotingStream, OperationTrace
 
 FIRST: Final = 3  # so many run, and the last one; one less where it is proved that they repeat
 Bytes = dict[str, int]  # by category

@@ -20,8 +20,8 @@ from minitorch_dist.sim import device_time, program_calls
 from minitorch_dist.sim.host_copies import HostCopies
 from minitorch_dist.sim.power import slowed
 from mtd.planning.fold import acts
-from mtd.planning.fold.recording import OperationTrace, ToldBesides
 from mtd.planning.fold.replayed_device import ReplayedStream
+from mtd.planning.fold.trace import OperationTrace, ToldBesides
 from transports.virtual.clock import VirtualClock
 
 Peer = Callable[[acts.NotedMessage, int], int]

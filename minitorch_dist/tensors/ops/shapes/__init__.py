@@ -2,7 +2,7 @@
 
 reshaping  axes  broadcasting    other shapes, other orders of dimensions, dimensions repeated
 pieces  joining                  slices and splits; several tensors become one
-layout                           how a tensor lies in memory
+strides                          how a tensor lies in memory
 rearranging                      turned, mirrored, repeated, cut to triangles
 duplication  scalars             copies for Python and pickle; plain numbers and lists
 """
