@@ -184,7 +184,9 @@ def before(module: Module, args: Any, kwargs: Any) -> Any:
             state.device = state.unit.materialise()
         state.prefetcher.before_forward(state.unit)
     if state.device is not None:
-        args, kwargs = moved((args, kwargs), state.device, state.precision.of_inputs(state.is_root))
+        precision = state.precision
+        dtype = None if precision.param_dtype is None else precision.of_inputs(state.is_root)
+        args, kwargs = moved((args, kwargs), state.device, dtype)
     return args, kwargs
 
 
