@@ -40,7 +40,7 @@ BUDGETS: Final = (
     Budget("transports", 10_995, 11_000, ("transports",)),
     Budget("mtd", 26_665, 22_000, ("mtd",)),
 )  # fmt: skip
-WHOLE: Final = Budget("the whole library", 47_070, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
+WHOLE: Final = Budget("the whole library", 47_075, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
 
 LOADED: Final = (
     Budget("import minitorch_dist", 9_095, 12_000, ()),
