@@ -79,11 +79,8 @@ def _is_possible(device: str, dtype: dtypes.dtype) -> bool:
         warnings.warn("CUDA is not available. Disabling autocast.", stacklevel=3)
         return False
     if dtype.numpy not in dtypes.HALVES:
-        warnings.warn(
-            f"In {device.upper()} autocast, but the target dtype is not supported. Disabling autocast.\n"
-            f"{device.upper()} Autocast only supports dtypes of torch.bfloat16, torch.float16 currently.",
-            stacklevel=3,
-        )
+        words = f"In {device.upper()} autocast, but the target dtype is not supported: take bfloat16 or float16."
+        warnings.warn(f"{words} Disabling autocast.", stacklevel=3)
         return False
     return True
 

@@ -39,11 +39,8 @@ class GradScaler:
         enabled: bool = True,
     ) -> None:
         if enabled and device == "cuda" and not pools.count():
-            warnings.warn(
-                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling. "
-                'On the CPU say GradScaler("cpu").',
-                stacklevel=2,
-            )
+            words = 'GradScaler is enabled, but CUDA is not available. Disabling. On the CPU say GradScaler("cpu").'
+            warnings.warn(words, stacklevel=2)
             enabled = False
         self._enabled = enabled
         self._state: dict[str, float] = dict(

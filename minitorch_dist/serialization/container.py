@@ -154,7 +154,9 @@ def read_header(read: Callable[[int], bytes], size: int, whole: bool) -> tuple[l
     text = read(length)
     if len(text) != length:
         _fail(f"its header ends after {len(text):,} of {length:,} bytes")
-    header = _parse(text)
+    header = _json(text, "its header")
+    if not isinstance(header, dict):
+        _fail(f"its header is a JSON {type(header).__name__}, expected a table")
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         _fail("its __metadata__ is not a table of texts")
@@ -200,10 +202,7 @@ def _checks(header: dict[str, Any], metadata: dict[str, str]) -> dict[str, int]:
     """The checksums of the arrays, where the file has them."""
     if CHECKS not in metadata:
         return {}
-    try:
-        checks = strict_json.loads(metadata.pop(CHECKS), may_have_nan=False)
-    except ValueError as error:
-        _fail(f"its list of checksums is not valid JSON ({error})")
+    checks = _json(metadata.pop(CHECKS), "its list of checksums")
     if not isinstance(checks, dict) or not all(type(n) is int for n in checks.values()):
         _fail("its list of checksums is not a table of numbers")
     if checks.keys() != header.keys():
@@ -232,10 +231,7 @@ def demand_whole(entry: Entry, found: int) -> None:
 
 def _joined(entries: list[Entry], pairs: str) -> list[Entry]:
     """The entries; those whose names are listed are complex."""
-    try:
-        names = strict_json.loads(pairs, may_have_nan=False)
-    except ValueError as error:
-        _fail(f"its list of complex arrays is not valid JSON ({error})")
+    names = _json(pairs, "its list of complex arrays")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         _fail("its list of complex arrays is not a list of names")
     complex_ones, joined = set(names), []
@@ -251,14 +247,11 @@ def _joined(entries: list[Entry], pairs: str) -> list[Entry]:
     return joined
 
 
-def _parse(text: bytes) -> dict[str, Any]:
+def _json(text: str | bytes, what: str) -> Any:
     try:
-        header = strict_json.loads(text, may_have_nan=False)
+        return strict_json.loads(text, may_have_nan=False)
     except ValueError as error:
-        raise SerializationError(f"The file cannot be loaded: its header is not valid JSON ({error}).") from None
-    if not isinstance(header, dict):
-        _fail(f"its header is a JSON {type(header).__name__}, expected a table")
-    return header
+        raise SerializationError(f"The file cannot be loaded: {what} is not valid JSON ({error}).") from None
 
 
 def _entry(name: str, about: Any) -> Entry:

@@ -31,8 +31,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 def _is_stream(path: Path) -> bool:
     """Such as /dev/null or a pipe."""
-    try:
+    with suppress(OSError, ValueError):
         mode = path.stat().st_mode
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+        return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+    return False

@@ -92,14 +92,8 @@ def _is_worth(array: Array, span: int, is_key: bool) -> bool:
 
 def is_dense(array: Array) -> bool:
     """Whether the elements lie side by side, in whatever order of the axes."""
-    if not array.size:
-        return True
-    expected = array.itemsize
-    for axis in sorted(range(array.ndim), key=lambda axis: array.strides[axis]):
-        if array.shape[axis] != 1 and array.strides[axis] != expected:
-            return False
-        expected *= array.shape[axis]
-    return True
+    widest_first = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    return array.transpose(widest_first).flags.c_contiguous
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:

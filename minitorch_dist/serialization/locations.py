@@ -30,14 +30,11 @@ def place(memory: Array, label: str, map_location: MapLocation) -> Storage:
         placed = map_location(UntypedStorage(Storage(memory)), label)
         if placed is not None:
             if not isinstance(placed, UntypedStorage):
-                raise TypeError(
-                    "map_location(storage, location) should return a storage or None, not a " + type(placed).__name__
-                )
+                raise TypeError(f"map_location() should return a storage or None, not a {type(placed).__name__}")
             return placed.storage
     elif map_location is not None:
         raise TypeError(
-            "map_location should be a str, a device, a dict of str, a function or None, not "
-            + type(map_location).__name__
+            f"map_location should be a str, a device, a dict or a function, not {type(map_location).__name__}"
         )
     return Storage(memory, _existing(label))
 
@@ -46,7 +43,7 @@ def _existing(label: str) -> devices.device:
     try:
         return devices.resolve(label)
     except (RuntimeError, AssertionError) as error:
-        raise RuntimeError(
-            f"Attempting to deserialize object on {label}: {error} Use torch.load with map_location='cpu', or another "
-            "device that exists."
-        ) from None
+        words = (
+            f"Attempting to deserialize object on {label}: {error} Take map_location='cpu', or a device that exists."
+        )
+        raise RuntimeError(words) from None

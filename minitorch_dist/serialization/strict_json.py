@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections import Counter
 from typing import Any, NoReturn
 
 
@@ -31,11 +32,8 @@ def checksum(value: Any) -> int:
 def _table(items: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(items)
     if len(found) != len(items):
-        seen: set[str] = set()
-        for name, _ in items:
-            if name in seen:
-                raise ValueError(f"the name {name[:100]!r} occurs twice")
-            seen.add(name)
+        (name, _), *_ = Counter(name for name, _ in items).most_common(1)
+        raise ValueError(f"the name {name[:100]!r} occurs twice")
     return found
 
 

@@ -28,17 +28,9 @@ KINDS: Final = (
     "tensors, numpy arrays and numbers, None, bool, int, float, complex, str, bytes, dtype, Size, "
     "device, slice, and dict, OrderedDict, defaultdict, Counter, list, tuple, set, frozenset of these"
 )
-_FACTORIES: Final[dict[str, Any]] = {
-    "None": None,
-    "int": int,
-    "float": float,
-    "str": str,
-    "list": list,
-    "dict": dict,
-    "set": set,
-    "tuple": tuple,
-}
-_SEQUENCES: Final[dict[str, Any]] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+_KNOWN: Final[tuple[type, ...]] = (int, float, str, list, dict, set, tuple)
+_FACTORIES: Final[dict[str, Any]] = {"None": None} | {kind.__name__: kind for kind in _KNOWN}
+_SEQUENCES: Final[dict[str, Any]] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 _SEQUENCE_TAGS: Final = {kind: tag for tag, kind in _SEQUENCES.items()}
 
 Path = tuple[Any, ...]
@@ -194,11 +186,7 @@ _VALUES: Final[dict[str, Callable[..., Any]]] = {
 # --------------------------------------------------------------------------------- what went wrong
 
 
-class _Key:
-    """Stands in a path for a key of a dict, as opposed to the value under that key."""
-
-
-_KEY: Final = _Key()
+_KEY: Final = object()  # stands in a path for a key of a dict, as opposed to the value under that key
 
 
 def spell(path: Path) -> str:
@@ -213,10 +201,8 @@ def spell(path: Path) -> str:
 
 def _check_dtype(array: np.ndarray[Any, Any], path: Path) -> None:
     if array.dtype not in NAMES:
-        raise TypeError(
-            f"{spell(path)} has the element type {array.dtype}, which safetensors does not know; "
-            f"it knows {', '.join(str(d) for d in NAMES)}"
-        )
+        known = ", ".join(map(str, NAMES))
+        raise TypeError(f"{spell(path)} has the element type {array.dtype}, which safetensors does not know: {known}")
 
 
 def _are_indices(thing: slice) -> bool:

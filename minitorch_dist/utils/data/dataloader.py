@@ -150,18 +150,15 @@ class DataLoader(Generic[T_co, Batch]):
         self.num_workers, self.timeout = num_workers, timeout
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.worker_init_fn = pin_memory, worker_init_fn
-        named = isinstance(multiprocessing_context, str)
-        self.multiprocessing_context: Any = (
-            multiprocessing.get_context(multiprocessing_context)  # type: ignore[arg-type]
-            if named
-            else multiprocessing_context
-        )
+        self.multiprocessing_context: Any = multiprocessing_context
+        if isinstance(multiprocessing_context, str):
+            self.multiprocessing_context = multiprocessing.get_context(multiprocessing_context)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                    "batch_sampler excludes batch_size, shuffle, sampler, and drop_last: they are its matter"
                 )
             batch_size = None
         elif batch_size is None and drop_last:
@@ -192,20 +189,13 @@ class DataLoader(Generic[T_co, Batch]):
 
     def __iter__(self) -> LoaderIterator[Batch]:
         base_seed = draw_seed(self.generator)
-        recipe = FetchSettings(
-            self.dataset, self._is_stream, self.batch_sampler is not None, self.collate_fn, self.drop_last
-        )
+        batches = self.batch_sampler is not None
+        recipe = FetchSettings(self.dataset, self._is_stream, batches, self.collate_fn, self.drop_last)
         if self.num_workers == 0:
             return SerialPass(self._index_sampler, recipe)
-        return ParallelPass(
-            self._index_sampler,
-            recipe,
-            lambda: LoaderWorkers(
-                recipe, self.num_workers, base_seed, self.worker_init_fn, self.multiprocessing_context
-            ),
-            self.prefetch_factor or 2,
-            self.timeout,
-        )
+        context = self.multiprocessing_context
+        workers = LoaderWorkers(recipe, self.num_workers, base_seed, self.worker_init_fn, context)
+        return ParallelPass(self._index_sampler, workers, self.prefetch_factor or 2, self.timeout)
 
     def __len__(self) -> int:
         """The number of batches. Of a stream: if its dataset has a length, which it may exceed."""
@@ -232,6 +222,4 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None
 def _check_stream(**options: Any) -> None:
     for name, value in options.items():
         if value:
-            raise ValueError(
-                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
-            )
+            raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, but got {value}")

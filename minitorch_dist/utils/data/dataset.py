@@ -136,8 +136,6 @@ def random_split(
         for i in range(total - int(sum(lengths))):
             lengths[i % len(lengths)] += 1
     if sum(lengths) != total:
-        raise ValueError(
-            f"Sum of input lengths does not equal the length of the input dataset! ({sum(lengths)} and {total})"
-        )
+        raise ValueError(f"Sum of input lengths, {sum(lengths)}, does not equal the length of the dataset, {total}")
     order = iter(randperm(total, generator=generator).array.tolist())
     return [Subset(dataset, list(itertools.islice(order, int(n)))) for n in lengths]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn, TypeVar
 
 from minitorch_dist.utils.data.fetch import FetchSettings
@@ -16,9 +16,9 @@ Batch = TypeVar("Batch", covariant=True)
 class LoaderIterator(Iterator[Batch]):
     """The common part of both."""
 
-    def __init__(self, numbers: Any, recipe: FetchSettings) -> None:
+    def __init__(self, numbers: Any) -> None:
         self._index_sampler = numbers
-        self._recipe = recipe
+        self._numbers = iter(numbers)
 
     def __len__(self) -> int:
         return len(self._index_sampler)
@@ -31,8 +31,7 @@ class SerialPass(LoaderIterator[Any]):
     """The samples are fetched when they are asked for."""
 
     def __init__(self, numbers: Any, recipe: FetchSettings) -> None:
-        super().__init__(numbers, recipe)
-        self._numbers = iter(numbers)
+        super().__init__(numbers)
         self._fetch = recipe.start()
 
     def __next__(self) -> Any:
@@ -42,18 +41,9 @@ class SerialPass(LoaderIterator[Any]):
 class ParallelPass(LoaderIterator[Any]):
     """Tasks go round the workers, a few ahead; their answers are put in order again."""
 
-    def __init__(
-        self,
-        numbers: Any,
-        recipe: FetchSettings,
-        start_pool: Callable[[], LoaderWorkers],
-        prefetch: int,
-        timeout: float,
-    ) -> None:
-        super().__init__(numbers, recipe)
-        self._timeout = timeout
-        self._pool = start_pool()
-        self._numbers = iter(numbers)
+    def __init__(self, numbers: Any, pool: LoaderWorkers, prefetch: int, timeout: float) -> None:
+        super().__init__(numbers)
+        self._pool, self._timeout = pool, timeout
         workers = len(self._pool.processes)
         self._open = set(range(workers))  # the workers that have samples left
         self._round = itertools.cycle(range(workers))
