@@ -157,9 +157,8 @@ class DataLoader(Generic[T_co, Batch]):
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler excludes batch_size, shuffle, sampler, and drop_last: they are its matter"
-                )
+                words = "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                raise ValueError(words)
             batch_size = None
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
@@ -212,8 +211,7 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: int | None
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
-    ahead = prefetch_factor is not None or persistent_workers
-    if num_workers == 0 and ahead:
+    if num_workers == 0 and (prefetch_factor is not None or persistent_workers):
         raise ValueError("prefetch_factor and persistent_workers need num_workers > 0")
     if prefetch_factor is not None and prefetch_factor <= 0:
         raise ValueError(f"prefetch_factor should be positive, but got {prefetch_factor}")

@@ -135,7 +135,7 @@ def random_split(
         lengths = [math.floor(total * fraction) for fraction in lengths]
         for i in range(total - int(sum(lengths))):
             lengths[i % len(lengths)] += 1
-    if sum(lengths) != total:
-        raise ValueError(f"Sum of input lengths, {sum(lengths)}, does not equal the length of the dataset, {total}")
+    if (given := sum(lengths)) != total:
+        raise ValueError(f"Sum of input lengths does not equal the length of the input dataset! ({given}, {total})")
     order = iter(randperm(total, generator=generator).array.tolist())
     return [Subset(dataset, list(itertools.islice(order, int(n)))) for n in lengths]

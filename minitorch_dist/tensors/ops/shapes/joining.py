@@ -112,7 +112,8 @@ def stack(tensors: Sequence[T], dim: int = 0) -> T:
     first = given[0].array.shape
     for number, tensor in enumerate(given):
         if tensor.array.shape != first:
-            raise RuntimeError(f"stack: {list(tensor.array.shape)} at entry {number} does not go with {list(first)}")
+            found = f"{list(first)} at entry 0 and {list(tensor.array.shape)} at entry {number}"
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {found}")
     place = axis(dim, len(first) + 1)
     arrays = _together(given)
     kinds = [t.array.dtype for t in given]
