@@ -14,32 +14,39 @@ one all_reduce forward and one backward.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from minitorch_dist.autograd.function import Function, once_differentiable
 from minitorch_dist.distributed.groups import ProcessGroup
 from minitorch_dist.distributed.tensor.dtensor import joined, part, summed
 from minitorch_dist.distributed.tensor.placements import Placement, Shard, cut
 from minitorch_dist.distributed.torch_api import tensor_collectives
 from minitorch_dist.tensors.core import base
 from minitorch_dist.tensors.core.base import Array
-from minitorch_dist.tensors.core.graph import record
 from minitorch_dist.tensors.ops.elementwise.copying import row_major
 from minitorch_dist.tensors.tensor import Tensor
 
-Way = Callable[[Array], Array]
 
-
-def _move(tensor: Tensor, there: Way, back: Way) -> Tensor:
+class _Move(Function):
     """One array to another by `there`, gradients by `back`."""
-    return record(there(tensor.array), "MoveBackward0", (tensor, back))
+
+    @staticmethod
+    def forward(ctx: Any, there: Any, back: Any, tensor: Tensor) -> Tensor:
+        ctx.back = back
+        return base.new(Tensor, there(tensor.array), tensor.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return None, None, base.new(Tensor, ctx.back(grad.array), grad.device)
 
 
 def convert(tensor: Tensor, has: Placement, wants: Placement, group: ProcessGroup) -> Tensor:
     """The activation in the layout that is wanted; see the table. A gradient goes the same way back."""
     if has == wants:
-        return _move(tensor, _same, _same)
+        return _Move.apply(_same, _same, tensor)  # type: ignore[no-any-return]
     if wants.is_partial():
         raise ValueError(f"an activation cannot go from {has} to {wants}")
     shape = tensor.array.shape
@@ -54,7 +61,7 @@ def convert(tensor: Tensor, has: Placement, wants: Placement, group: ProcessGrou
     def back(g: Array) -> Array:
         return _cut(_whole(g, wants, other, group), has, group)
 
-    return _move(tensor, there, back)
+    return _Move.apply(there, back, tensor)  # type: ignore[no-any-return]
 
 
 def enter(tensor: Tensor, group: ProcessGroup, has: Placement | None = None, whole: int | None = None) -> Tensor:
@@ -63,8 +70,10 @@ def enter(tensor: Tensor, group: ProcessGroup, has: Placement | None = None, who
     if isinstance(has, Shard):
         dim = has.dim
         length = _total(tensor.array.shape[dim], group) if whole is None else whole
-        return _move(tensor, lambda a: joined(a, dim, length, group), lambda g: _sum_part(g, dim, group))
-    return _move(tensor, _same, lambda g: summed(g, group))
+        return _Move.apply(  # type: ignore[no-any-return]
+            lambda a: joined(a, dim, length, group), lambda g: _sum_part(g, dim, group), tensor
+        )
+    return _Move.apply(_same, lambda g: summed(g, group), tensor)  # type: ignore[no-any-return]
 
 
 def _whole(array: Array, lies: Placement, length: int, group: ProcessGroup) -> Array:
