@@ -31,7 +31,7 @@ class Budget(NamedTuple):
 BUDGETS: Final = (
     Budget("tensors", 9_500, 9_500, ("tensors", "small/distributions.py", "small/linalg.py", "small/random.py")),
     Budget("nn, optim", 3_380, 4_500, ("nn", "optim")),
-    Budget("distributed", 19_420, 19_500, ("distributed",)),
+    Budget("distributed", 19_430, 19_500, ("distributed",)),
     Budget("sim", 4_665, 4_500, ("sim",)),
     Budget("pytorch", 2_475, 2_500, ("pytorch",)),
     Budget("small rooms", 4_500, 4_500, ("autograd", "serialization", "futures.py", "launching", "multiprocessing", "utils", "cuda", "amp", "profiler")),
@@ -40,7 +40,7 @@ BUDGETS: Final = (
     Budget("transports", 10_995, 11_000, ("transports",)),
     Budget("mtd", 26_665, 22_000, ("mtd",)),
 )  # fmt: skip
-WHOLE: Final = Budget("the whole library", 47_015, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
+WHOLE: Final = Budget("the whole library", 47_020, 47_500, (LIBRARY,))  # 45,000 without `pytorch`
 
 LOADED: Final = (
     Budget("import minitorch_dist", 9_100, 12_000, ()),
