@@ -149,7 +149,7 @@ class Log:
 
     @contextmanager
     def locked(self, create: bool = False) -> Iterator[None]:
-        """Hold the lock of the file that now stands at the path, and know all that it says."""
+        """Hold the lock of the file that now stands at the path, and have read all of it."""
         while True:
             if self._is_closed:
                 raise DistStoreError(f"the FileStore {self.path} was closed")
